@@ -73,6 +73,8 @@ class Trace(list[Arrival]):
                 "time": arrival.time,
                 "nf": arrival.workload.nf,
                 **arrival.workload.traffic.as_dict(),
+                "rate_kpps": None if arrival.workload.is_saturated else arrival.workload.rate_kpps,
+                "cores": arrival.workload.cores or None,
                 "sla_drop": arrival.sla.max_drop,
                 "sla_min_kpps": arrival.sla.min_kpps,
                 "departure": arrival.departure,
@@ -245,7 +247,7 @@ def place(
     measure
         Runs to spend at most on a plan whose co-locations are measured on the testbed.
     headroom_pct
-        By how much more than its rate each instance with a rate is planned for, %.
+        By how much more than its rate each instance with a rate is planned for, %; `sla_min_kpps` grows with it.
     spare, spare_domains
         How many NICs, and how many domains, may fail at one time: the column `spare_nics` has the NICs that each plan
         needs for this.
@@ -272,6 +274,7 @@ def place(
     _refuse_below("time_limit", time_limit, 0.1)
     _refuse_below("spare", spare, 0)
     _refuse_below("spare_domains", spare_domains, 0)
+    _refuse_below("headroom_pct", headroom_pct, 0)
     _refuse_below("measure", 1 if measure is None else measure, 1)
     with _in_words_of_python(arrivals):
         request = RunRequest(

@@ -63,7 +63,7 @@ class RunRequest:
     trace_options
         What is skipped in a trace that is read.
     headroom_pct
-        By how much more than its rate each instance with a rate is planned for, %.
+        By how much more than its rate each instance with a rate is planned for, %; `sla_min_kpps` grows with it.
     spare, spare_domains
         How many NICs, and how many domains, may fail at one time: for this each plan gets spare NICs."""
 
@@ -142,7 +142,13 @@ class Comparison(Evaluations):
         return tuple(plan for evaluation in self.evaluations for plan in (evaluation, *careful.get(id(evaluation), ())))
 
     def certificate(self, of: str = OPTIMAL) -> str:
-        """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it."""
+        """The optimum, or the plan of `planned` by the first predictor, with its proof, as `placer verify` reads it.
+
+        Raises
+        ------
+        InputError
+            When the trace has no certificate."""
+        refuse_uncertifiable(self.arrivals, self.catalogue)
         if of == Planned.name:
             plan = next(evaluation.plan for evaluation in self.evaluations if evaluation.plan.strategy == Planned.name)
             return planned_certificate_json(self.arrivals, self.catalogue, plan)
@@ -260,12 +266,17 @@ def _read(request: RunRequest, stack: ExitStack, progress: Progress) -> tuple[Ca
     return catalogue, arrivals, predictors
 
 
+BY_PEAKS = "--ignore-columns without --loads plans as if all were at their peaks"
+
+
 def _refuse_days(arrivals: Sequence[Arrival], request: RunRequest, catalogue: Catalogue) -> None:
     """InputError where loads over the day are not understood, or have different numbers of parts."""
     if catalogue.gpus:
-        raise InputError.of("load", "is not understood in a fleet with GPUs, which are planned for one rate")
+        raise InputError.of(
+            "load", "is not understood in a fleet with GPUs, which are planned for one rate", hint=BY_PEAKS
+        )
     if request.measure is not None:
-        raise InputError.of("--measure", "is not understood where the load changes over the day")
+        raise InputError.of("--measure", "is not understood where the load changes over the day", hint=BY_PEAKS)
     changing = [arrival for arrival in arrivals if arrival.day]
     for arrival in changing:
         if (
@@ -286,6 +297,12 @@ def _refuse_unplaceable(arrivals: Sequence[Arrival], catalogue: Catalogue) -> No
     for number, arrival in enumerate(arrivals):
         name = f"arrivals[{number}]"
         faults += [Fault(name, None, column, message) for column, message in wrong[arrival.workload]]
+        rate, least = arrival.workload.rate_kpps, arrival.sla.min_kpps
+        if rate <= 0:
+            faults.append(Fault(name, None, "rate_kpps", f"{rate:g} is not above 0"))
+        elif least is not None and least > rate:
+            message = f"{least:g} is above the rate that is offered, {rate:g} kpps"
+            faults.append(Fault(name, None, "sla_min_kpps", message))
         if arrival.id in ids:
             faults.append(Fault(name, None, "id", f"'{arrival.id}' is already there", "ids must be unique"))
         if arrival.time < time:
@@ -343,7 +360,11 @@ def _with_headroom(
     grown = [
         arrival
         if arrival.workload.is_saturated
-        else replace(arrival, workload=replace(arrival.workload, rate_kpps=arrival.workload.rate_kpps * factor))
+        else replace(
+            arrival,
+            workload=replace(arrival.workload, rate_kpps=arrival.workload.rate_kpps * factor),
+            sla=arrival.sla.scale(factor),
+        )
         for arrival in arrivals
     ]
     wrong = {workload: catalogue.check(workload) for workload in {arrival.workload for arrival in grown}}

@@ -33,6 +33,9 @@ class InputError(Exception):
         self.faults = tuple(faults)
         super().__init__(self.render())
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[tuple[Fault, ...]]]:
+        return type(self), (self.faults,)  # so that a process of `placer size` or `placer compare` hands it on
+
     @classmethod
     def of(
         cls, file: str, message: str, *, line: int | None = None, column: str | None = None, hint: str | None = None

@@ -82,9 +82,7 @@ def command(
         chosen = trained.predictors[options.one_of("--predictor", predictor, trained.predictors)]
         workload = _workload("NF", nf, catalogue)
         neighbours = [catalogue.request(_workload("--beside", text, catalogue)) for text in beside or []]
-        offered = any(not each.is_saturated or each.cores for each in (workload, *neighbours))
-        if offered and not catalogue.supports_loads(predictor):
-            raise InputError.of("--predictor", f"{predictor} knows no offered rates and no cores")
+        catalogue.refuse_without_loads(predictor, (workload, *neighbours))
         needs = () if workload.is_saturated else core_needs(chosen, catalogue.kinds[0], workload, neighbours)
         if len(needs) > 1 and not workload.cores:
             workload = replace(workload, cores=choose_cores(needs))
@@ -123,7 +121,8 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
     rate = offer.get("rate_kpps", offer.get("rate_gbps", inf) * kpps_per_gbps)
     workload = Workload(name, TrafficProfile.from_mapping(traffic), rate, cores=int(offer.get(CORES, 0)))
     for column, message in catalogue.check(workload):
-        raise InputError.of(option, message, column=column)
+        given = "rate_gbps" if column == "rate_kpps" and "rate_gbps" in offer else column
+        raise InputError.of(option, message, column=given)
     return workload
 
 

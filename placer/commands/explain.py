@@ -57,6 +57,7 @@ def command(
         catalogue = open_online(cards, stack, progress.say, predictor)
         reading = options.trace_options(ignore_columns, skip_empty_stays, progress.say, loads)
         trace = read_arrivals(arrivals, catalogue.default_traffic, catalogue.check, reading, kinds=catalogue.kinds)
+        catalogue.refuse_without_loads(predictor, (arrival.workload for arrival in trace))
         used, oracles = oracles_within_budget(catalogue, predictor, trace, chosen)
         progress.say(describe_risk(catalogue, used, "this trace"))
         if id is None and not every:

@@ -176,6 +176,7 @@ class Beginning:
         )  # fmt: skip
         refuse_constraints(arrivals, CONSTRAINT_KEYS)
         refuse_unknown_latencies(trace, arrivals)
+        catalogue.refuse_without_loads(self.predictor, (arrival.workload for arrival in arrivals))
         if engine.events:
             self._report_continued(saved, progress)
         elif self.plan is None:

@@ -63,6 +63,7 @@ def command(
         catalogue = open_online(cards, stack, progress.say, predictor)
         saved = stack.enter_context(State(state, catalogue.kinds, catalogue.check))
         tenants = [*saved.fleet.all_tenants(), *saved.waiting]
+        catalogue.refuse_without_loads(predictor, (tenant.workload for tenant in tenants))
         used, oracles = oracles_within_budget(catalogue, predictor, typical_arrivals(catalogue, tenants), chosen)
         progress.say(describe_risk(catalogue, used, "arrivals like its tenants" if tenants else "typical arrivals"))
         engine = Engine(saved.fleet, oracles, chosen, waiting=saved.waiting)

@@ -124,7 +124,7 @@ class Reader:
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
         if read.traffic is None and read.sla is None and not read.given:
-            raise event_shapes.Malformed("changes nothing: give traffic or an SLA")
+            raise event_shapes.Malformed("changes nothing: give traffic, rate_kpps, cores or an SLA")
         after = read.over(before)
         if read.traffic is None and not read.given:
             return Change(read.id, None, read.sla)

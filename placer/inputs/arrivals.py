@@ -501,5 +501,5 @@ class _Rows:
             latency_statistic=statistic,
         )  # fmt: skip
         for column, message in self._check(workload):
-            self._fault(column, message)
+            self._fault(GBPS_COLUMN if column == RATE_COLUMN and cells.get(GBPS_COLUMN) else column, message)
         return workload if len(self.faults) == before else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from placer.model.nic_kind import WIRE_BYTES
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.faults import suggestion
@@ -38,6 +39,7 @@ class _WorkloadLine(BaseModel):
     kind: Annotated[str, Field(pattern="^nf$")] = "nf"
     traffic: dict[str, Value] = Field(default_factory=dict)
     rate_kpps: Value = 0.0
+    rate_gbps: Value = 0.0
     cores: Annotated[int, Field(strict=True, ge=1, le=MOST_CORES)] | None = None
 
 
@@ -83,6 +85,8 @@ def read_scenarios(models: Models, path: Path, *, extrapolate: bool = False) -> 
             for fault in _faults(models, workload, path, number, extrapolate)
         ]
         faults += wrong_workloads
+        if any(item.rate_kpps and item.rate_gbps for item in scenario.workloads):
+            faults.append(Fault(str(path), number, "rate_gbps", "two rates", "give rate_kpps or rate_gbps"))
         excess = None if wrong_workloads else models.excess_cores(co_location)
         if excess and extrapolate:
             overfull.append(number)
@@ -152,7 +156,8 @@ def refuse_scenarios(path: Path, found: Sequence[object], faults: list[Fault]) -
 
 def _workload(item: _WorkloadLine, models: Models) -> Workload:
     traffic = TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **item.traffic})
-    return Workload(item.name, traffic, item.rate_kpps or inf, cores=item.cores or 0)
+    rate = item.rate_kpps or item.rate_gbps / (8e-6 * (traffic.packet_size + WIRE_BYTES))
+    return Workload(item.name, traffic, rate or inf, cores=item.cores or 0)
 
 
 def unknown_attributes(traffics: Iterable[Iterable[str]]) -> Iterator[tuple[str, str, str]]:

@@ -1,6 +1,6 @@
 """The catalogue: the kinds of NIC that are available, and the models and testbed of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from placer.model.oracle import Oracle, PredictorOracle, TestbedOracle
 from placer.model.sla import OFFERED_TOLERANCE, latency_sla_of
 from predictor import Models, Predictor
 from profiler.testbed import Testbed
-from profiles import CoLocation, TrafficProfile, Workload
+from profiles import CoLocation, InputError, TrafficProfile, Workload
 from profiles.faults import suggestion
 from profiles.shown import Shown
 
@@ -73,6 +73,13 @@ class Catalogue(Shown):
     def supports_loads(self, predictor: str) -> bool:
         """Whether the predictor of that name knows offered rates and numbers of cores."""
         return all(models.predictors[predictor].supports_loads for models in self._trained)
+
+    def refuse_without_loads(self, predictor: str, workloads: Iterable[Workload]) -> None:
+        """Raises `InputError` where a workload has a rate or a number of cores, and the predictor knows neither."""
+        if not self.supports_loads(predictor) and not all(workload.is_plain for workload in workloads):
+            able = [name for name in self.predictors() if self.supports_loads(name)]
+            hint = f"--predictor {able[0]} knows them" if able else "leave out rates and cores"
+            raise InputError.of("--predictor", f"{predictor} knows no offered rates and no cores", hint=hint)
 
     def risk_warnings(self, predictor: str) -> list[str]:
         """Sentences for users where the risk is smaller than the predictor's measured errors support."""

@@ -11,6 +11,8 @@ from profiles import Workload
 
 WIRE_BYTES = 20
 """Bytes of a packet on the wire besides its own: preamble and gap between frames."""
+ROUNDED_OFF = 1e-12
+"""The share of a rate on the wire that is not counted, so that rounding decides nothing: four of 25 Gb/s fit 100."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ class NicKind:
         """What the packets that are offered to the workload take of the port, Gb/s; 0 where no rate is known."""
         if workload.is_saturated:
             return 0.0
-        return workload.rate_kpps * 8e-6 * (workload.traffic.packet_size + WIRE_BYTES)
+        return workload.rate_kpps * 8e-6 * (workload.traffic.packet_size + WIRE_BYTES) * (1.0 - ROUNDED_OFF)
 
     def fits(self, workloads: Sequence[Workload]) -> bool:
         """Whether one NIC runs all of these, and has the cores and the line rate for them together."""

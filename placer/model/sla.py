@@ -59,6 +59,10 @@ class Sla:
                 f"An SLA is a drop or a throughput, got max_drop={self.max_drop}, min_kpps={self.min_kpps}."
             )
 
+    def scale(self, factor: float) -> "Sla":
+        """The SLA for a load that is so many times as large."""
+        return self if self.min_kpps is None else Sla(min_kpps=self.min_kpps * factor)
+
     def required_kpps(self, solo_kpps: float, offered_kpps: float = inf) -> float:
         """The least throughput (kpps) that is acceptable, tolerance included, where running alone gives `solo_kpps`.
 

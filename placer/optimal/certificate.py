@@ -26,7 +26,7 @@ PRICE_SECONDS = 60.0  # time for the prices of the bound from cores
 def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | None = None) -> None:
     """Refuse a trace whose optimum cannot be certified.
 
-    Raises InputError when the trace has departures, rates, promised latencies, priorities, constraints that no
+    Raises InputError when the trace has departures, rates, cores, promised latencies, priorities, constraints that no
     certificate knows or instances that already run, or the fleet has GPUs.
     """
     gpus = catalogue is not None and catalogue.gpus
@@ -34,6 +34,8 @@ def refuse_uncertifiable(arrivals: Sequence[Arrival], catalogue: Catalogue | Non
         raise InputError.of("--certificate", "only throughput can be certified, neither latency nor GPUs")
     if have_loads(arrivals):
         raise InputError.of("--certificate", "instances of the trace have offered rates: their plans are not certified")
+    if any(arrival.workload.cores for arrival in arrivals):
+        raise InputError.of("--certificate", "instances of the trace have numbers of cores, which no certificate knows")
     if any(arrival.nic is not None for arrival in arrivals):
         raise InputError.of(
             "--certificate", "instances of the trace already run: only plans from the start are certified"

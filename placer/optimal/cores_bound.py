@@ -84,6 +84,6 @@ def _program(
 
 def _cores(workload: Workload, kinds: Sequence[NicKind]) -> tuple[int | None, ...]:
     """Cores that the workload takes on each kind; None where it is not known there."""
-    if not workload.is_saturated or any(kind.paced for kind in kinds):
+    if not workload.is_plain or any(kind.paced for kind in kinds):
         return tuple(kind.cores_for(workload) if kind.hosts(workload) else None for kind in kinds)
     return tuple(kind.cores_of.get(workload.nf) for kind in kinds)

@@ -184,12 +184,13 @@ class _MomentSearch:
     def _choices(self, state: State, index: int) -> Iterator[tuple[CarriedNic, State]]:
         """Each different NIC with enough free cores, or a new one, for an arrival; and the state that follows."""
         arrival = self.arrivals[index]
-        nf = arrival.workload.nf
         new: list[CarriedNic] = [(kind.index, ()) for kind in self.kinds if kind.count != 0]
         for nic in dict.fromkeys([*state, *new]):
             kind = self.kinds[nic[0]]
             taken = kind.cores_taken(self.example[member].workload for member in nic[1])
-            if taken + kind.cores_of.get(nf, kind.cores + 1) > kind.cores or not kind_allows(kind, arrival):
+            if not kind.hosts(arrival.workload) or not kind_allows(kind, arrival):
+                continue
+            if taken + kind.cores_for(arrival.workload) > kind.cores:
                 continue
             if self._have_owners and not may_share_nic([arrival, *(self.example[member] for member in nic[1])]):
                 continue

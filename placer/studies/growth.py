@@ -143,7 +143,7 @@ def _grow_arrival(
         arrival,
         id=f"{arrival.id}~{number}",
         workload=replace(arrival.workload, traffic=traffic, rate_kpps=rate),
-        sla=sla if arrival.workload.is_saturated else _scale(sla, growth.load),
+        sla=sla if arrival.workload.is_saturated else sla.scale(growth.load),
         nic=nic,
     )
 
@@ -159,17 +159,12 @@ def _split(grown: Arrival, today: Arrival, carries: Callable[[Workload], bool]) 
     if parts == 1:
         return [grown]
     part = replace(
-        grown, workload=replace(workload, rate_kpps=workload.rate_kpps / parts), sla=_scale(grown.sla, 1 / parts)
+        grown, workload=replace(workload, rate_kpps=workload.rate_kpps / parts), sla=grown.sla.scale(1 / parts)
     )
     return [
         replace(part, id=f"{grown.id}.{number}", nic=grown.nic if number == 1 else None)
         for number in range(1, parts + 1)
     ]
-
-
-def _scale(sla: Sla, factor: float) -> Sla:
-    """An SLA in kpps for a load that is so many times as large."""
-    return sla if sla.min_kpps is None else Sla(min_kpps=sla.min_kpps * factor)
 
 
 def _tighter(sla: Sla, factor: float) -> Sla:

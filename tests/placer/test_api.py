@@ -86,6 +86,8 @@ class TestShown:
         assert trace == list(trace) and isinstance(trace, list)
         assert repr(trace).startswith("<Trace of 60 arrivals, 1.443 to ") and "FlowMonitor" in repr(trace)
         assert repr(placer.Trace()) == "<Trace of 0 arrivals: >" and trace._repr_html_().count("<tr>") == 5
+        rated = placer.Trace([replace(trace[0], workload=replace(trace[0].workload, rate_kpps=321.0, cores=4))])
+        assert "<td>321</td>\n      <td>4</td>" in rated._repr_html_()
 
     def test_the_recommendation_names_arguments(self) -> None:
         """Commands stay commands."""
@@ -154,6 +156,20 @@ class TestPlace:
         with pytest.raises(placer.InputError, match="the loads of the day are not known"):
             placer.read_trace(io.StringIO(text))
 
+    def test_headroom_raises_what_is_offered_and_what_must_be_carried(self) -> None:
+        """By as much, as `placer size --growth-of load` does."""
+        trace = placer.read_trace(io.StringIO("id,time,nf,rate_kpps,sla_min_kpps\na,0,NAT,800,700\nb,0,NAT,,700\n"))
+        grown, saturated = placer.place(trace, "monopolization", headroom_pct=10).comparison.arrivals
+        assert grown.workload.rate_kpps == pytest.approx(880)
+        assert grown.sla.min_kpps == pytest.approx(770)
+        assert saturated == trace[1]
+
+    def test_a_certificate_of_rates_is_refused_whenever_it_is_asked_for(self) -> None:
+        """It would take them for more than can be carried."""
+        trace = placer.read_trace(io.StringIO("id,time,nf,rate_kpps\na,0,NAT,800\n"))
+        with pytest.raises(InputError, match="certificate: instances of the trace have offered rates"):
+            placer.place(trace, "monopolization").comparison.certificate()
+
     def test_every_field_of_a_request_is_an_argument(self) -> None:
         """So that help and tab completion list it."""
         asked = {field.name for field in fields(RunRequest)} - {"trace_options"}  # those of read_trace
@@ -181,6 +197,7 @@ class TestPlace:
             ),
             ({"time_limit": -1}, "time_limit: -1 is below 0.1"),
             ({"measure": 0}, "measure: 0 is below 1"),
+            ({"headroom_pct": -5}, "headroom_pct: -5 is below 0"),
             ({"arrivals": []}, "arrivals: there are none"),
             ({"arrivals": "nowhere.csv"}, "nowhere.csv: No such file or directory"),
         ],
@@ -192,7 +209,16 @@ class TestPlace:
         assert str(refused.value) == message
 
     def test_arrivals_that_no_file_could_hold_are_refused(self, trace: placer.Trace) -> None:
-        """Out of order, twice, or of an NF that these NICs do not know: all are named."""
+        """Out of order, twice, of an NF that these NICs do not know, or at a rate that is none: all are named."""
+        none, low = (replace(trace[2].workload, rate_kpps=rate) for rate in (-1.0, 100.0))
+        sla = replace(trace[2].sla, max_drop=None, min_kpps=200.0)
+        rated = [replace(trace[2], workload=none), replace(trace[2], id="x", workload=low, sla=sla)]
+        with pytest.raises(InputError) as refused:
+            placer.place(rated, "greedy")
+        assert [str(fault) for fault in refused.value.faults] == [
+            "arrivals[0]: rate_kpps: -1 is not above 0",
+            "arrivals[1]: sla_min_kpps: 200 is above the rate that is offered, 100 kpps",
+        ]
         foreign = replace(trace[2], workload=replace(trace[2].workload, nf="Foo"))
         with pytest.raises(InputError) as refused:
             placer.place([trace[1], trace[0], foreign, trace[1]], "greedy")

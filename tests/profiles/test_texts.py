@@ -1,5 +1,6 @@
 """Objects, faults and TOML as text."""
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +115,12 @@ def test_of_many_faults_twenty_are_shown_and_the_others_counted() -> None:
         InputError([Fault("a.csv", line, None, "is wrong", "mend it") for line in range(1, 31)]).render().splitlines()
     )
     assert len(lines) == 22 and lines[-2:] == ["... and 10 more", "hint: mend it"]
+
+
+def test_another_process_hands_on_what_it_refuses() -> None:
+    """As those of `placer size` do."""
+    refused = InputError.of("a.csv", "is wrong", line=2, hint="mend it")
+    assert pickle.loads(pickle.dumps(refused)).faults == refused.faults
 
 
 TEXT = """top = 1

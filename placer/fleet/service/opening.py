@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,11 @@ def open_engine(
     ends what runs in the background. `announce`: called with a risk that was chosen. `kinds`: those of the fleet, where
     other counts hold than in the catalogue.
 
-    Raises InputError when a profile is refused, or versions of the models are missing.
+    Raises InputError when a profile is refused, versions of the models are missing, or a tenant has a rate or a number
+    of cores that the predictor does not know.
     """
+    tenants = chain(saved.fleet.all_tenants(), saved.waiting) if saved else ()
+    catalogue.refuse_without_loads(settings.predictor, (tenant.workload for tenant in tenants))
     sources = retraining_sources(catalogue, retrain, "--retrain") if retrain else {}
     with progress.waiting("choosing the risk"):
         risk, oracles, typical = _within_budget(catalogue, settings, saved, announce)

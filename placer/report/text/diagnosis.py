@@ -35,7 +35,7 @@ def as_json(diagnosis: Diagnosis) -> str:
     """One object."""
     document = {
         "nf": diagnosis.workload.nf,
-        "beside": [{"nf": neighbour.nf, "traffic": neighbour.traffic.as_dict()} for neighbour in diagnosis.neighbours],
+        "beside": list(map(_neighbour, diagnosis.neighbours)),
         **_reading(diagnosis.reading),
         **_load_json(diagnosis),
         "shifts": [
@@ -46,6 +46,12 @@ def as_json(diagnosis: Diagnosis) -> str:
         "along": {name: [_reading(reading) for reading in readings] for name, readings in diagnosis.along.items()},
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _neighbour(workload: Workload) -> dict[str, object]:
+    rate = {} if workload.is_saturated else {"rate_kpps": workload.rate_kpps}
+    cores = {"cores": workload.cores} if workload.cores else {}
+    return {"nf": workload.nf, "traffic": workload.traffic.as_dict(), **rate, **cores}
 
 
 def as_csv(diagnosis: Diagnosis) -> str:

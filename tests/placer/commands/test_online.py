@@ -70,6 +70,17 @@ def test_a_fleet_continues_from_its_state_and_is_rebalanced(placer: Placer, trac
     assert twice["status"] == "as-it-was" and where["nic"] == moved["to"]
 
 
+def test_a_state_with_rates_is_refused_by_a_predictor_without(placer: Placer, tmp_path: Path) -> None:
+    """It would take every tenant for saturated."""
+    state = tmp_path / "s.db"
+    line = json.dumps({"event": "arrive", "id": "a", "nf": "NAT", "rate_kpps": 500})
+    assert placer("online", "--state", state, "--risk", 0.5, stdin=line).status == 0
+    for command in (("online", "--risk", 0.5), ("rebalance",)):
+        status, out, err = placer(*command, "--state", state, "--predictor", "slomo", "--quiet")
+        assert (status, out) == (2, "")
+        assert err.startswith("--predictor: slomo knows no offered rates and no cores\nhint: --predictor tomur")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("online", [True, False])
 def test_a_fleet_of_nics_and_gpus_has_the_placements_of_run(placer: Placer, tmp_path: Path, online: bool) -> None:

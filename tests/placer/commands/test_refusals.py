@@ -22,6 +22,7 @@ DRIFT = '[measure]\nshare = 0.2\n[[drift]]\nnf = "FlowStats"\nat = 20\nfactor = 
 FILES = {
     "trace.csv": "".join(generate(Recipe(count=30, seed=5))),
     "rated.csv": "id,time,nf,rate_kpps\n1,0,NAT,100\n",
+    "cores.csv": "id,time,nf,sla_drop,cores\n1,0,NAT,0.1,4\n",
     "day.csv": "id,time,nf,rate_gbps,packet_size,load\n0,0,ACL,27,1500,night\n",
     "loads.csv": "name,1,2,3\nday,0.1,1,0.2\nnight,1,0,0.1\n",
     "drift.toml": DRIFT,
@@ -80,12 +81,17 @@ ROWS: Sequence[tuple[str, str]] = [
       )),
     # rates and loads
     ("run rated.csv --predictor slomo", "slomo knows no offered rates and no cores"),
+    *((f"run cores.csv --certificate c.json --of {of}",
+       "--certificate: instances of the trace have numbers of cores, which no certificate knows")
+      for of in ("optimal", "planned")),
     *((f"run rated.csv --certificate c.json --of {of}",
        "--certificate: instances of the trace have offered rates: their plans are not certified")
       for of in ("optimal", "planned")),
     ("run day.csv", "day.csv:1: load: the loads of the day are not known"),
+    ("explain rated.csv --predictor slomo", "--predictor: slomo knows no offered rates and no cores"),
     ("explain day.csv", "day.csv:1: load: the loads of the day are not known"),
-    ("run day.csv --loads loads.csv --measure 5", "--measure: is not understood where the load changes"),
+    ("run day.csv --loads loads.csv --measure 5",
+     "--measure: is not understood where the load changes over the day\nhint: --ignore-columns without --loads plans"),
     ("run day.csv --loads loads.csv --certificate c.json", "--certificate: instances of the trace have offered rates"),
     # production
     (f"{PRODUCTION} --plan p.csv", "--plan: has no effect with --production"),
@@ -106,6 +112,7 @@ ROWS: Sequence[tuple[str, str]] = [
     ("online --risk 0.3 --arrivals trace.csv --plan-strategy greedy",
      "--plan-strategy: there is no plan\nhint: name it"),
     ("online --risk 0.3 --arrivals trace.csv --plan plan.csv", "several strategies: greedy, other\nhint: name one"),
+    ("online --risk 0.3 --arrivals rated.csv --predictor slomo", "--predictor: slomo knows no offered rates"),
     ("online --risk 0.3 --arrivals none.csv --plan plan.csv", "none.csv: No such file"),
     ("online --risk 0.3 --arrivals trace.csv --plan none.csv", "none.csv: No such file"),
     ("feedback --state none.db", "does not exist"),
@@ -163,7 +170,7 @@ ROWS: Sequence[tuple[str, str]] = [
     ("diagnose NAT:cores=1.5", "NF: cores: 1.5 is refused"),
     ("diagnose NAT:rate_kpps=1,rate_gbps=1", "NF: has two rates"),
     ("diagnose NAT:rate_kpps=8000", "NF: rate_kpps: 8,000 kpps is more than 'NAT' carries: at most 3,565 kpps"),
-    ("diagnose NAT:rate_gbps=101", "NF: rate_kpps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
+    ("diagnose NAT:rate_gbps=101", "NF: rate_gbps: 101 Gb/s on the wire are more than a port carries: 100 Gb/s"),
     ("diagnose NAT:rate_gbps=20" + 3 * " --beside ACL:rate_gbps=30", "--beside: together their packets take more than"),
     ("diagnose NAT:rate_kpps=9 --predictor slomo", "--predictor: slomo knows no offered rates"),
     ("diagnose NAT --beside ACL:flows=9e9", "--beside: flows: "),

@@ -147,6 +147,9 @@ def test_a_load_is_diagnosed_on_the_cores_that_carry_it() -> None:
     assert document["true_capacity_kpps"] == saturated["true_kpps"]
     assert document["true_capacity_kpps"] == pytest.approx(document["capacity_kpps"], rel=0.05)
     assert "true_capacity_kpps" not in saturated
+    beside = placer("diagnose", "NAT", "--beside", "NIDS:rate_kpps=90,cores=4", *common[2:], "--format", "json")
+    (neighbour,) = json.loads(beside)["beside"]
+    assert (neighbour["rate_kpps"], neighbour["cores"]) == (90, 4)
     table = placer(*common)
     assert f"On the simulated card: 2,000 kpps of a capacity of {document['true_capacity_kpps']:,.0f} kpps" in table
     assert f"At {int(100 * document['by_cores'][0]['share_of_load'])} % of its load it could do with 1 core." in table

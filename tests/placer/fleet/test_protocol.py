@@ -93,6 +93,12 @@ def test_a_line_that_is_not_an_event_is_refused(line: str | bytes, message: str)
     assert json.loads(answer)["ok"] is False and len(answer) < 2 * LONGEST_ERROR
 
 
+def test_a_change_of_nothing_is_told_what_it_could_change() -> None:
+    reader = Reader(TOY_TRAFFIC, lambda workload: (), lambda identity: Workload("a", TOY_TRAFFIC))
+    with pytest.raises(events.Refused, match="changes nothing: give traffic, rate_kpps, cores or an SLA"):
+        reader.read('{"event": "change", "id": "x", "cores": null}')
+
+
 @pytest.mark.parametrize(
     "event",
     [

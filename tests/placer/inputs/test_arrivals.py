@@ -90,6 +90,8 @@ def test_a_rate_may_be_given_in_gbps_and_needs_no_sla(tmp_path: Path) -> None:
     assert rated.workload.rate_kpps == pytest.approx(100.0)
     assert (rated.sla, rated.workload.cores) == (Sla(max_drop=0.0), 0)
     assert fixed.workload.rate_kpps == pytest.approx(200.0) and fixed.workload.cores == 4
+    with pytest.raises(InputError, match=r"b\.csv:2: rate_gbps: too much"):
+        read_arrivals(str(tmp_path / "b.csv"), DEFAULT, lambda _: [("rate_kpps", "too much")])
 
 
 def test_instances_that_already_run_name_their_nic(tmp_path: Path) -> None:

@@ -71,6 +71,16 @@ def test_lines_that_are_no_scenario_are_refused(
     assert message in _fault(models, tmp_path / "s.jsonl", line, extrapolate=extrapolate)
 
 
+def test_a_rate_may_be_given_in_gbps(models: Models, tmp_path: Path) -> None:
+    """With 20 bytes per packet on the wire besides: it is not taken for saturated."""
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"workloads": [{"name": "plain", "rate_gbps": 1.25}]}\n', "utf-8")
+    ((workload,),) = read_scenarios(models, path).co_locations
+    assert workload.rate_kpps == pytest.approx(1.25e6 / (8 * (DEFAULT.packet_size + 20)))
+    two = '{"workloads": [{"name": "plain", "rate_gbps": 1, "rate_kpps": 1}]}'
+    assert "rate_gbps: two rates\nhint: give rate_kpps or rate_gbps" in _fault(models, path, two)
+
+
 def test_more_cores_than_the_nic_has_are_refused(models: Models, tmp_path: Path) -> None:
     """Six NFs of one core fit on six cores, seven do not; on request they are read and their lines are returned."""
     path = tmp_path / "s.jsonl"

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from placer.model.oracle import Oracle
 from placer.model.plan import Plan
 from placer.model.sla import Sla
 from placer.optimal.bounded_plan import BoundedPlan
+from placer.optimal.cores_bound import cores_bounds
 from placer.optimal.departures import bound_over_time, fullest_moment, peaks, plan_over_time, present_at
 from placer.optimal.trace_optimum import find_optimum
 from tests.effort import examples
@@ -127,6 +129,19 @@ def test_an_sla_is_met_before_later_arrivals_help() -> None:
     """Three ACLs on a NIC are fast and two are slow: one NIC is enough at the end, but only two are there before."""
     plan = found(NEEDS_THREE, [replace(KIND, cores=6)], [FAST_AS_THREE])
     assert (plan.nics, plan.lower_bound, plan.proven) == (3, 3, True)
+
+
+def test_cores_that_instances_are_given_count_in_searches_and_bounds() -> None:
+    """Two cores by default and one that is given fill a NIC of three; four and seven times one are eleven, of eight."""
+    kind = replace(KIND, cores=3, core_counts={"acl": (1, 2)})
+    trace = [stay("a", "acl", 0), replace(stay("b", "acl", 1), workload=replace(workload("acl"), cores=1))]
+    oracle = TableOracle({"acl acl": [95, 95]})
+    most = (9,), Fraction(9), 0
+    found = placer.optimal.moment_search.search_moments(trace, [kind], [oracle], better_than=most, deadline=math.inf)
+    assert found is not None and found.placements is not None
+    assert {placement.nic for placement in found.placements} == {"nic-1"}
+    given = [Tenant(f"{at}", replace(workload("acl"), cores=1 if at else 4), Sla(max_drop=0.1)) for at in range(8)]
+    assert cores_bounds(given, [replace(KIND, cores=8, core_counts={"acl": (1, 2, 4)})], 0, 1.0) == (2, 2)
 
 
 def test_arrivals_at_one_time_are_one_moment() -> None:

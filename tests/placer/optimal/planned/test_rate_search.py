@@ -103,6 +103,16 @@ def test_the_bound_is_that_of_the_port() -> None:
     assert [kind.has_port_for(tenant.workload for tenant in nic) for nic in _plan(arrivals, kind)] == [True] * 3
 
 
+def test_rates_that_fill_the_port_share_it() -> None:
+    """Four of 25 Gb/s take a port of 100 Gb/s, and a tenth of them one of 10, whatever rounding makes of their sum."""
+    for gbps in (25.0, 2.5):
+        kpps = gbps / (8e-6 * (TOY_TRAFFIC.packet_size + 20))
+        kind = NicKind(0, "toy", 8, {"e": 1}, line_rate_gbps=4 * gbps)
+        tenants = [arrival.tenant for arrival in _arrivals(*[("e", kpps)] * 4)]
+        assert kind.has_port_for(tenant.workload for tenant in tenants)
+        assert not kind.has_port_for(replace(tenant.workload, rate_kpps=1.0001 * kpps) for tenant in tenants)
+
+
 def test_what_no_number_of_cores_carries_is_left_out() -> None:
     assert _ids(_plan(_arrivals(("a", 401.0), ("a", 403.0), ("a", 10.0)))) == ["0", "2"]
 
