@@ -173,7 +173,8 @@ class LbModel(FunctionModel):
                 for at, (address, weight) in enumerate(zip(self.addresses, weights, strict=True))
             }
         self.gates = self.number("gates", 0)
-        self.read, self.kinds = (read_ip_headers, ("ipv4", "ipv6")) if self.gates else (read_headers, ("ipv4",))
+        self.read = read_ip_headers if self.gates else read_headers
+        self.kinds: tuple[str, ...] = ("ipv4", "ipv6") if self.gates else ("ipv4",)
         if self.gates:
             gates = (f"g{at}: Tunnel vlan={at + 1}\nlb[{at}] -> g{at}\n" for at in members)
             self.chain = "lb: LB {settings}\n" + "".join(gates)
