@@ -137,10 +137,10 @@ class Turns:
         """Count so many turns of a request; fewer than none takes them back."""
         self._clients[submission.token].had += turns / submission.token.weight
 
-    def put_back(self, parts: Sequence[Part]) -> None:
+    def put_back(self, parts: Sequence[Part], *, begun: bool) -> None:
         """Let the last lines that were taken wait again, in their order.
 
-        The first part was begun: where it is of a long request, the rest of that goes behind the others of its token.
+        Where the first part was begun and is of a long request, the rest of that goes behind the others of its token.
         """
         for part in reversed(parts):
             self.charge(part.of, part.first - part.last)
@@ -148,7 +148,7 @@ class Turns:
             waiting = self._clients[part.of.token].waiting
             if part.of in waiting:
                 waiting.remove(part.of)
-            if part is parts[0] and part.of.is_long:
+            if begun and part is parts[0] and part.of.is_long:
                 waiting.append(part.of)
             else:
                 waiting.appendleft(part.of)

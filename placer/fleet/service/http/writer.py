@@ -370,12 +370,13 @@ class Writer(Decider):
         parts = sorted(parts, key=lambda part: part.of.is_long)
         events = self._read_ahead(parts)
         until, decided = time.perf_counter() + LONGEST_TURN_S, list[Part]()
+        limit, least = until, 1  # lines that are decided on whatever the time is
         for at, part in enumerate(parts):
-            submission, number, limit, least = part.of, part.first, until, int(not decided)
-            if submission.is_long and not parts[0].of.is_long:
-                limit = min(until, time.perf_counter() + SHARED_TURN_S)
-                least = 0 if parts[at - 1].of.is_long else LEAST_LINES
-            while number < part.last and (time.perf_counter() < limit or number < part.first + least):
+            submission, number, begun = part.of, part.first, False
+            if at and submission.is_long and not parts[at - 1].of.is_long:
+                limit, least = min(until, time.perf_counter() + SHARED_TURN_S), LEAST_LINES
+            while number < part.last and (time.perf_counter() < limit or least > 0):
+                least, begun = least - 1, True
                 given = self._answer(submission, submission.lines[number], next(events), submission.key_of(number))
                 if given is None:
                     break
@@ -383,7 +384,7 @@ class Writer(Decider):
                 number += 1
             decided.append(Part(submission, part.first, number))
             if number < part.last:
-                self._waiting.put_back([Part(submission, number, part.last), *parts[at + 1 :]])
+                self._waiting.put_back([Part(submission, number, part.last), *parts[at + 1 :]], begun=begun)
                 if time.perf_counter() >= until:
                     count = sum(done.last - done.first for done in decided)
                     self._most_decided = min(max(count + count // 4, READ_AT_ONCE), MAX_EVENTS_PER_COMMIT)

@@ -3,23 +3,26 @@
 import asyncio
 import json
 import math
+import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from placer.fleet import what_if as what_if_module
 from placer.fleet.engine import Engine
-from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent
+from placer.fleet.events import Arrive, Change, Decision, Depart, FleetEvent, Rebalance
 from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import MOST_TRIED, TRIED_IN_ORDER
 from placer.fleet.service.http import deciding
 from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
 from placer.fleet.service.http.tokens import SCOPES, AccessToken
-from placer.fleet.service.http.turns import Part, Submission, Turns
+from placer.fleet.service.http.turns import Part, Rebalancing, Submission, Turns
 from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.store import State
@@ -138,7 +141,7 @@ def test_turns_that_were_not_used_do_not_count(decided: int) -> None:
             lines += taken([Part(part.of, part.first, part.first + used)])
             left -= used
             if part.first + used < part.last:
-                queue.put_back([Part(part.of, part.first + used, part.last), *parts[at + 1 :]])
+                queue.put_back([Part(part.of, part.first + used, part.last), *parts[at + 1 :]], begun=used > 0)
                 break
     light, heavy = count_turns(lines)
     assert light + heavy == 60 * decided
@@ -163,8 +166,77 @@ def test_nics_that_a_rebalancing_looks_at_are_turns() -> None:
         queue.add(request)
     parts = queue.take(1)
     queue.charge(rebalancing, 16)
-    queue.put_back(parts)
+    queue.put_back(parts, begun=True)
     assert count_turns(taken(queue.take(49))) == (1, 48)
+
+
+@contextmanager
+def writer_on_a_clock(path: Path, monkeypatch: pytest.MonkeyPatch, line_s: Callable[[], float]) -> Iterator[Writer]:
+    """A writer of which each line takes so long, and is its own answer; of one that begins with `r`, in a third turn of
+    a rebalancing."""
+    now, turns_of = 0.0, Counter[Submission]()
+
+    def answer(submission: Submission, line: bytes, *_: object) -> KeptAnswer | None:
+        nonlocal now
+        now += line_s()
+        turns_of[submission] += 1
+        waits = line.startswith(b"r") and turns_of[submission] % 3 != 0
+        submission.rebalancing = Rebalancing(Rebalance(1), [], None) if waits else None  # type: ignore[arg-type]
+        return None if waits else KeptAnswer(b"", 200, line.decode())
+
+    with writer_of(path) as writer:
+        monkeypatch.setattr(turns, "time", SimpleNamespace(perf_counter=lambda: now))
+        monkeypatch.setattr(writer, "_read", lambda submission, line: line)
+        monkeypatch.setattr(writer, "_answer", answer)
+        yield writer
+
+
+@pytest.mark.parametrize("line_s", [0.0005, 0.005])
+def test_long_requests_have_one_short_time_of_a_turn_with_single_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line_s: float
+) -> None:
+    """Behind a single event, those of two tokens have four lines together: 2 ms, or the least number."""
+    with writer_on_a_clock(tmp_path / "s.db", monkeypatch, lambda: line_s) as writer:
+        for request in (submission(LIGHT, 1), submission(LIGHT, 100), submission(HEAVY, 100)):
+            writer._waiting.add(request)
+        decided = taken(writer._decide_all(writer._waiting.take(64)))
+    assert decided[0] == "light 0" and len(decided) == 1 + 4
+
+
+def test_a_long_request_that_no_time_is_left_for_keeps_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one is next, before a third one that came later."""
+    with writer_on_a_clock(tmp_path / "s.db", monkeypatch, lambda: turns.LONGEST_TURN_S / 2) as writer:
+        for name in ("-first", "-second", "-third"):
+            writer._waiting.add(submission(LIGHT, 2, name))
+        for name in ("-first", "-second", "-third"):
+            decided = taken(writer._decide_all(writer._waiting.take(64)))
+            assert decided == [f"light{name} 0", f"light{name} 1"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_line_is_answered_once_and_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Whatever comes when, and however long lines take; some turns are decided on twice, as after others' events."""
+    rng = random.Random(seed)
+    sent, turns_taken = list[Submission](), 0
+    with writer_on_a_clock(tmp_path / "s.db", monkeypatch, lambda: rng.choice((0, 1e-4, 1e-3, 6e-3))) as writer:
+        while len(sent) < 40 or writer._waiting:
+            for _ in range(rng.randrange(4) if len(sent) < 40 else 0):
+                kind = "r" if rng.random() < 0.2 else "e"
+                lines = [f"{kind} {len(sent)} {number}".encode() for number in range(rng.choice((1, 1, 1, 3, 40)))]
+                reader = writer.reader
+                sent.append(Submission(lines, None, reader, token=rng.choice((LIGHT, HEAVY))))  # type: ignore[arg-type]
+                writer._waiting.add(sent[-1])
+            writer._batch = writer._decide_all(writer._waiting.take(writer._most_decided))
+            if rng.random() < 0.3 and not any(part.of.lines[0].startswith(b"r") for part in writer._batch):
+                for part in writer._batch:
+                    del part.of.answers[part.first :]
+                writer._batch = writer._decide_all(writer._batch)
+            turns_taken += 1
+            assert turns_taken < 5_000
+    for request in sent:
+        assert [answer.text for answer in request.answers] == [line.decode() for line in request.lines]
 
 
 def test_within_a_token_the_rest_of_a_long_request_goes_behind_the_others() -> None:
