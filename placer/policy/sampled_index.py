@@ -228,6 +228,7 @@ class SampledIndex:
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""
         self.oracle = oracle
+        self._tried.clear()  # revisions of two oracles may be the same number
 
     def refresh(self) -> None:
         """Nothing is remembered."""

@@ -247,6 +247,25 @@ def test_what_a_trial_found_holds_in_the_next_one(made_up_models: Path, monkeypa
     assert len({nic.id for _, nic in copies}) < 5  # NICs get several copies
 
 
+def test_what_a_trial_found_does_not_hold_for_other_models() -> None:
+    """A NIC is as in a copy of the index, which remembers nothing, when the arrival of a trial is placed there again
+    after other models have come, whose revision is the same."""
+    index, arriving = index_of([tenant("y", "b", 0.9)]), Tenant("x", Workload("c", TOY_TRAFFIC), Sla(min_kpps=1.0))
+    index.begin_trial()
+    assert chosen(index, arriving) == "nic-1"
+    index.end_trial()
+    margins = []
+    for each in (copy.deepcopy(index), index):
+        each.follow(ToyOracle(speed=2.0))
+        nic = each._nics[1].nic
+        each.begin_trial()
+        nic.tenants_by_id["x"] = arriving
+        each.joined(nic, arriving)
+        margins.append(each._arrays[2][each._nics[1].place, :2].tolist())
+        each.end_trial()
+    assert margins[0] == margins[1]
+
+
 def _place_at_rates(
     fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
 ) -> list[tuple[float, str]]:
