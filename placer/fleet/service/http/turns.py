@@ -18,6 +18,8 @@ from placer.fleet.protocol import Reader
 from placer.fleet.service.http.tokens import EVERYBODY, AccessToken
 from placer.fleet.state.saved import KeptAnswer
 
+LEAST_LINES = 4  # lines of a long request that are decided in a turn with single events, so that it comes to its end
+
 
 @dataclass(slots=True)
 class Rebalancing:
@@ -118,7 +120,10 @@ class Turns:
         while most > 0 and (busy := [client for client in self._clients.values() if client.waiting]):
             client = min(busy, key=lambda client: client.had)
             submission = client.waiting[0]
-            count = min(most if len(busy) == 1 else 1, len(submission.lines) - submission.taken)
+            alone = len(busy) == 1
+            count = min(most if alone else 1, len(submission.lines) - submission.taken)
+            if alone and submission.is_long:  # there is room for those behind it
+                count = min(count, max(most - len(client.waiting) + 1, LEAST_LINES))
             first = parts.pop().first if parts and parts[-1].of is submission else submission.taken
             submission.taken += count
             parts.append(Part(submission, first, submission.taken))
@@ -126,11 +131,14 @@ class Turns:
             most -= count
             if submission.taken == len(submission.lines):
                 client.waiting.popleft()
+            elif alone:
+                client.waiting.rotate(-1)
             elif submission not in begun:
                 begun.append(submission)
         for submission in begun:
-            if submission.taken < len(submission.lines):
-                self._clients[submission.token].waiting.rotate(-1)
+            waiting = self._clients[submission.token].waiting
+            if waiting and waiting[0] is submission:
+                waiting.rotate(-1)
         return parts
 
     def charge(self, submission: Submission, turns: int) -> None:

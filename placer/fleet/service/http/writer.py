@@ -21,7 +21,7 @@ from placer.fleet.service.http.deciding import Decider
 from placer.fleet.service.http.metrics import Metrics
 from placer.fleet.service.http.ownership import Quotas
 from placer.fleet.service.http.tokens import EVERYBODY, AccessToken
-from placer.fleet.service.http.turns import Part, Submission
+from placer.fleet.service.http.turns import LEAST_LINES, Part, Submission
 from placer.fleet.service.log import log
 from placer.fleet.state.saved import KeptAnswer, SavedState, Unreachable, Unwritable
 from placer.fleet.what_if import Steps
@@ -36,9 +36,8 @@ READ_AT_ONCE = 8  # lines that are read before the first of them is decided on
 LONGEST_TURN_S = 0.01
 """Seconds after which no further event is decided before those that were are committed, and others have had a turn."""
 
-SHARED_TURN_S, LEAST_LINES = 0.002, 4
-"""Seconds of a turn that a long request has where single events wait for the same commit; and the lines of it that are
-decided at least, so that it comes to its end."""
+SHARED_TURN_S = 0.002
+"""Seconds of a turn that long requests have where single events wait for the same commit; `LEAST_LINES` are decided."""
 
 MOST_QUESTIONS, LONGEST_QUESTION_S = 64, 10.0
 """Questions that are answered in turns, further ones are refused; and the seconds that one may take."""

@@ -128,6 +128,19 @@ def test_tokens_have_turns_in_proportion_to_their_weights() -> None:
     assert [line for line in lines if line.startswith("light")] == [f"light {number}" for number in range(20)]
 
 
+def test_a_long_request_leaves_room_for_the_single_events_behind_it() -> None:
+    """Of a batch of 64, three that came later are part, and of a hundred that did as many as four lines leave room for."""
+    for behind, of_long in ((3, 61), (100, 4)):
+        queue = Turns()
+        for lines in (200, *[1] * behind):
+            queue.add(submission(LIGHT, lines))
+        parts = queue.take(64)
+        assert [part.last - part.first for part in parts] == [of_long, *[1] * (64 - of_long)]
+        assert {len(part.of.lines) for part in parts[1:]} == {1}
+        rest = queue.take(64)
+        assert rest[0 if behind == 3 else 40].of is parts[0].of
+
+
 @pytest.mark.parametrize("decided", [1, 3, 7])
 def test_turns_that_were_not_used_do_not_count(decided: int) -> None:
     """Of 64 lines that are taken, a few are decided on before time is up; the others wait again, in their order."""
