@@ -129,7 +129,7 @@ def test_tokens_have_turns_in_proportion_to_their_weights() -> None:
 
 
 def test_a_long_request_leaves_room_for_the_single_events_behind_it() -> None:
-    """Of a batch of 64, three that came later are part, and of a hundred that did as many as four lines leave room for."""
+    """Three that came later are in its batch of 64; of a hundred, as many as four of its lines leave room for."""
     for behind, of_long in ((3, 61), (100, 4)):
         queue = Turns()
         for lines in (200, *[1] * behind):
