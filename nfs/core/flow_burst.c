@@ -2,14 +2,8 @@
 
 bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out)
 {
-	struct packet parsed;
+	struct packet parsed = packet_parse_any(packet);
 
-	if (likely(packet_is_plain_ipv6(packet))) {
-		burst->ipv6_headers[burst->n_ipv6] = packet_plain_ipv6(packet);
-		burst->ipv6[burst->n_ipv6++] = packet;
-		return false;
-	}
-	parsed = packet_parse_any(packet);
 	if (!burst->nf->leaves_ipv6_unread)
 		parsed = packet_behind_extensions(packet, parsed);
 	switch (parsed.type) {

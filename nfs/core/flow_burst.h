@@ -37,17 +37,22 @@ static inline void flow_burst_add(struct flow_burst *burst, struct rte_mbuf *pac
 	burst->packets[burst->n++] = packet;
 }
 
-/* Read any packet; out of line, because few are not plain. */
+/* Read a packet that is not plain; out of line, because few are. */
 bool flow_burst_read_any(struct flow_burst *burst, struct rte_mbuf *packet, struct nf_out *out);
 
 /* Read a packet; true if it has a flow. */
 static inline bool flow_burst_read_one(struct flow_burst *burst, struct rte_mbuf *packet,
 				       struct nf_out *out)
 {
-	if (unlikely(!packet_is_plain(packet)))
+	if (likely(packet_is_plain(packet))) {
+		flow_burst_add(burst, packet, packet_plain_flow(packet));
+		return true;
+	}
+	if (!packet_is_plain_ipv6(packet))
 		return flow_burst_read_any(burst, packet, out);
-	flow_burst_add(burst, packet, packet_plain_flow(packet));
-	return true;
+	burst->ipv6_headers[burst->n_ipv6] = packet_plain_ipv6(packet);
+	burst->ipv6[burst->n_ipv6++] = packet;
+	return false;
 }
 
 static inline void flow_burst_read(struct flow_burst *burst, struct nf *nf, unsigned int other,

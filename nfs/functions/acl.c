@@ -54,10 +54,13 @@ static const struct rte_acl_field_def fields[FIELDS] = {
 
 RTE_ACL_RULE_DEF(acl_filter, FIELDS);
 
-/* The same of IPv6, whose addresses are four fields each. */
+/*
+ * The same of IPv6, whose addresses are four fields each, as a packet without extension headers has
+ * it: the end of the header, and the ports.
+ */
 struct key_ipv6 {
-	uint8_t protocol;
-	rte_be32_t source[4], destination[4];
+	uint8_t protocol, hop_limit;
+	uint8_t source[16], destination[16];
 	rte_be16_t source_port, destination_port;
 };
 
@@ -306,20 +309,20 @@ static void decide(struct nf *nf, const struct rte_acl_ctx *filters, const void 
 	nf->counters[UNMATCHED] += unmatched;
 }
 
-static struct key_ipv6 key_of_ipv6(struct rte_mbuf *mbuf, const struct packet *packet)
+static void write_key_ipv6(struct key_ipv6 *key, struct rte_mbuf *mbuf, const struct packet *packet)
 {
 	const struct rte_ipv6_hdr *ip =
 		rte_pktmbuf_mtod_offset(mbuf, const struct rte_ipv6_hdr *, packet->l3);
 	const rte_be16_t *ports = packet_ports(mbuf, packet);
-	struct key_ipv6 key = {
-		.protocol = packet->protocol,
-		.source_port = ports ? ports[0] : 0,
-		.destination_port = ports ? ports[1] : 0,
-	};
 
-	memcpy(key.source, ip->src_addr, sizeof(key.source));
-	memcpy(key.destination, ip->dst_addr, sizeof(key.destination));
-	return key;
+	if (likely(ports && packet->l4 == packet->l3 + sizeof(*ip))) {
+		memcpy(key, &ip->proto, sizeof(*key));
+		return;
+	}
+	memcpy(key, &ip->proto, offsetof(struct key_ipv6, source_port));
+	key->protocol = packet->protocol;
+	key->source_port = ports ? ports[0] : 0;
+	key->destination_port = ports ? ports[1] : 0;
 }
 
 static void decide_ipv6(struct nf *nf, const struct flow_burst *burst, struct nf_out *out)
@@ -337,7 +340,7 @@ static void decide_ipv6(struct nf *nf, const struct flow_burst *burst, struct nf
 		return;
 	}
 	for (uint16_t i = 0; i < burst->n_ipv6; i++)
-		keys[i] = key_of_ipv6(burst->ipv6[i], &burst->ipv6_headers[i]);
+		write_key_ipv6(&keys[i], burst->ipv6[i], &burst->ipv6_headers[i]);
 	decide(nf, acl->filters_ipv6, keys, sizeof(*keys), burst->ipv6, burst->n_ipv6, out);
 }
 
