@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placer.commands import options
-from placer.model.nic_kind import WIRE_BYTES
+from placer.model.nic_kind import kpps_of
 from profiles import ATTRIBUTES, InputError, TrafficProfile, Workload
 from profiles.text import number_of
 
@@ -117,8 +117,7 @@ def _workload(option: str, text: str, catalogue: Catalogue) -> Workload:
         (offer if known in OFFERS else traffic)[known] = number
     if len(offer.keys() - {CORES}) > 1:
         raise InputError.of(option, "has two rates", hint="give rate_kpps or rate_gbps")
-    kpps_per_gbps = 1.0 / (8e-6 * (traffic["packet_size"] + WIRE_BYTES))
-    rate = offer.get("rate_kpps", offer.get("rate_gbps", inf) * kpps_per_gbps)
+    rate = offer.get("rate_kpps", kpps_of(offer.get("rate_gbps", inf), traffic["packet_size"]))
     workload = Workload(name, TrafficProfile.from_mapping(traffic), rate, cores=int(offer.get(CORES, 0)))
     for column, message in catalogue.check(workload):
         given = "rate_gbps" if column == "rate_kpps" and "rate_gbps" in offer else column

@@ -11,7 +11,7 @@ from typing import TextIO
 from placer.model.arrival import Arrival, running_faults
 from placer.model.constraints import CONSTRAINTS
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
-from placer.model.nic_kind import WIRE_BYTES, NicKind
+from placer.model.nic_kind import NicKind, kpps_of
 from placer.model.sla import LATENCY_SLAS, Sla
 from placer.model.unplaceable import constraint_faults
 from profiles import ATTRIBUTES, Fault, InputError, TrafficProfile, Workload
@@ -337,7 +337,7 @@ class _Rows:
         value = self._positive(cells, given[0]) if given else None
         if value is None or given[0] == RATE_COLUMN:
             return value
-        return value / (8e-6 * (packet_size + WIRE_BYTES))
+        return kpps_of(value, packet_size)
 
     def _promise(self, cells: Mapping[str, str]) -> tuple[float, str]:
         """The latency that is promised, us, and of which statistic; infinite where none is, or with a fault."""

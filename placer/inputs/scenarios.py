@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from placer.model.nic_kind import WIRE_BYTES
+from placer.model.nic_kind import kpps_of
 from profiles import ATTRIBUTES, COUNTERS, Fault, InputError, TrafficProfile, Workload
 from profiles.description import MOST_CORES
 from profiles.faults import suggestion
@@ -156,7 +156,7 @@ def refuse_scenarios(path: Path, found: Sequence[object], faults: list[Fault]) -
 
 def _workload(item: _WorkloadLine, models: Models) -> Workload:
     traffic = TrafficProfile.from_mapping({**models.default_traffic.as_dict(), **item.traffic})
-    rate = item.rate_kpps or item.rate_gbps / (8e-6 * (traffic.packet_size + WIRE_BYTES))
+    rate = item.rate_kpps or kpps_of(item.rate_gbps, traffic.packet_size)
     return Workload(item.name, traffic, rate or inf, cores=item.cores or 0)
 
 

@@ -15,6 +15,11 @@ ROUNDED_OFF = 1e-12
 """The share of a rate on the wire that is not counted, so that rounding decides nothing: four of 25 Gb/s fit 100."""
 
 
+def kpps_of(gbps: float, packet_size: float) -> float:
+    """The rate (kpps) of packets of this size (bytes) that take so many Gb/s of a port."""
+    return gbps / (8e-6 * (packet_size + WIRE_BYTES))
+
+
 @dataclass(frozen=True, eq=False)
 class NicKind:
     """One line of the fleet: NICs of a model, the cost of one, and how many there are.

@@ -120,8 +120,8 @@ def test_options_that_count_no_tables_are_not_refuted_when_the_time_is_over() ->
     """The one option of each chain has all NFs on the switch, which do not fit; it stands for those with fewer."""
     on = rack_of(rack({"X": ON_SERVER | ON_SWITCH}, switch={"stages": 12, "blocks_per_stage": 24}), "rack")
     chains = chains_of({"chains": [chain(name, "X" * 20, t_max_mbps=1000) for name in "ab"]}, "chains")
-    options = [find_options(one, on, (), time.monotonic() + 60).options for one in chains]
-    assert [len(one) for one in options] == [1, 1]
+    options = [find_options(each, on, (), time.monotonic() + 60).options for each in chains]
+    assert [*map(len, options)] == [1, 1]
     found = Search(on, options, BlockStages(on, chains), time_limit=0, counted=[frozenset()] * 2).run()
     assert (found.chosen, found.bound) == (None, 2000)
     assert not found.proven
