@@ -166,24 +166,24 @@ def _at_loads(
         begin = by_predictor.plan(FIRST_EXPECTED, began + time_limit / 3)
         judges = [OracleJudge(oracle) for oracle in oracles]
         planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
-        found = planner.shrink(begin, 0.0, began + time_limit)
+        nics = planner.shrink(begin, 0.0, began + time_limit)
         remaining = max(began + time_limit - time.monotonic(), LEAST_DEALING * time_limit)
-        found = deal_present(arrivals, found, kinds, oracles, remaining)
-        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
+        nics = deal_present(arrivals, nics, kinds, oracles, remaining)
+        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, nics), 0.0)]
         plans = [plan for plan in plans if not any(slas_kept(plan, oracles)) and not any(constraints_kept(plan))]
     if not plans or plans[0].rejected:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
     plan = replace(plan, seconds=time.monotonic() - began)
-    nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
+    cost, used = float(exact_peak_cost(plan, kinds)), peak_nics(plan)
     bound = planner.bound_of(plan) if planner else None
     lowest = min(bound.cost, cost) if bound else 0.0
-    return BoundedPlan(
+    found = BoundedPlan(
         plan=plan,
-        nics=nics,
+        nics=used,
         cost=cost,
         lower_bound=lowest,
-        nics_lower_bound=min(bound.nics, nics) if bound else 0,
+        nics_lower_bound=min(bound.nics, used) if bound else 0,
         proven=bound is not None and not plan.rejected and cost <= lowest + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
@@ -191,6 +191,7 @@ def _at_loads(
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )
+    return found if found.proven else _exhaustive(found, arrivals, kinds, oracles, began + time_limit)
 
 
 def _over_time(
