@@ -99,9 +99,27 @@ def _find(
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
+    if _chooses_cores(arrivals, catalogue.kinds):
+        # beside GPUs each has the default number so far, of which others know nothing
+        found = replace(
+            found,
+            lower_bound=0.0,
+            nics_lower_bound=0,
+            proven=False,
+            duals=None,
+            scope="no lower bound where cores are chosen beside GPUs",
+            shortfall=replace(found.shortfall, proven=False) if found.shortfall else None,
+        )
+        found = found.choose_better(online_plan(arrivals, catalogue, oracles, progress), catalogue.kinds)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
+
+
+def _chooses_cores(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> bool:
+    """Whether an arrival may have several numbers of cores on a kind of NIC."""
+    new = [arrival for arrival in arrivals if arrival.nic is None]
+    return any(kind.hosts(one.workload) and len(kind.choices(one.workload)) > 1 for one in new for kind in kinds)
 
 
 def _static(

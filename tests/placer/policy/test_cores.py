@@ -4,14 +4,18 @@ from collections.abc import Sequence
 
 from placer.evaluate.checks import check_plan, peak_nics, slas_kept
 from placer.model.arrival import Arrival
+from placer.model.catalogue import Catalogue
+from placer.model.gpu_oracle import GpuOracle
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
+from placer.optimal.trace_optimum import find_optimum
 from placer.policy.cores import UsualNeighbours, order_choices
 from placer.strategies.contention_aware import ContentionAware
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
 from tests.placer.optimal.instances import WithoutModels
+from tests.placer.toy_gpu import ToyAdmission
 
 COUNTS = {"tough": (1, 2, 4), "tender": (1, 2, 4)}
 KIND = NicKind(0, "toy", 8, dict.fromkeys(COUNTS, 2), core_counts=COUNTS)
@@ -77,3 +81,16 @@ def test_nics_get_full_where_tender_instances_have_cores_to_spare() -> None:
     check_plan(plan, arrivals, [KIND])
     assert not any(slas_kept(plan, [oracle]))
     assert peak_nics(plan) <= 33
+
+
+def test_cores_are_chosen_in_the_optimum_of_a_fleet_that_has_gpus_too() -> None:
+    """Four light instances share a NIC on a core each; on the default of four they would take two NICs."""
+    gpus = GpuOracle(ToyAdmission())
+    kinds = (
+        NicKind(0, "toy", 8, {"tough": 4}, core_counts={"tough": (1, 2, 4)}),
+        NicKind(1, "gpu", 4, {"a": 1}, cost=9.0, paced=True),
+    )
+    arrivals = [Arrival(str(at), float(at), _workload("tough", 50.0), Sla(max_drop=0.0)) for at in range(4)]
+    found = find_optimum(arrivals, Catalogue(kinds, (), (), gpus={1: gpus}), [OneIsTender(), gpus], time_limit=20)
+    check_plan(found.plan, arrivals, kinds)
+    assert (found.nics, found.lower_bound, found.proven) == (1, 1, True)
