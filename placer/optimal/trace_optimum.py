@@ -99,9 +99,27 @@ def _find(
         found = _static(arrivals, catalogue.kinds, oracles, time_limit, solver, progress)
     if found is None:
         found = _over_time(arrivals, catalogue, oracles, time_limit, solver, progress)
+    if _chooses_cores(arrivals, catalogue.kinds):
+        # beside GPUs each has the default number so far, of which others know nothing
+        found = replace(
+            found,
+            lower_bound=0.0,
+            nics_lower_bound=0,
+            proven=False,
+            duals=None,
+            scope="no lower bound where cores are chosen beside GPUs",
+            shortfall=replace(found.shortfall, proven=False) if found.shortfall else None,
+        )
+        found = found.choose_better(online_plan(arrivals, catalogue, oracles, progress), catalogue.kinds)
     if found.proven:
         return found
     return _exhaustive(found, arrivals, catalogue.kinds, oracles, deadline + found.oracle_seconds)
+
+
+def _chooses_cores(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> bool:
+    """Whether an arrival may have several numbers of cores on a kind of NIC."""
+    new = [arrival for arrival in arrivals if arrival.nic is None]
+    return any(kind.hosts(one.workload) and len(kind.choices(one.workload)) > 1 for one in new for kind in kinds)
 
 
 def _static(
@@ -166,24 +184,24 @@ def _at_loads(
         begin = by_predictor.plan(FIRST_EXPECTED, began + time_limit / 3)
         judges = [OracleJudge(oracle) for oracle in oracles]
         planner = rate_planner(arrivals, catalogue, able[0], judges, effort=OPTIMUM_EFFORT)
-        found = planner.shrink(begin, 0.0, began + time_limit)
+        nics = planner.shrink(begin, 0.0, began + time_limit)
         remaining = max(began + time_limit - time.monotonic(), LEAST_DEALING * time_limit)
-        found = deal_present(arrivals, found, kinds, oracles, remaining)
-        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, found), 0.0)]
+        nics = deal_present(arrivals, nics, kinds, oracles, remaining)
+        plans = [Plan(OPTIMAL, None, placements_on(arrivals, kinds, nics), 0.0)]
         plans = [plan for plan in plans if not any(slas_kept(plan, oracles)) and not any(constraints_kept(plan))]
     if not plans or plans[0].rejected:
         plans.append(online_plan(arrivals, catalogue, oracles, progress))
     plan = find_better(plans, kinds)
     plan = replace(plan, seconds=time.monotonic() - began)
-    nics, cost = peak_nics(plan), float(exact_peak_cost(plan, kinds))
+    cost, used = float(exact_peak_cost(plan, kinds)), peak_nics(plan)
     bound = planner.bound_of(plan) if planner else None
     lowest = min(bound.cost, cost) if bound else 0.0
-    return BoundedPlan(
+    found = BoundedPlan(
         plan=plan,
-        nics=nics,
+        nics=used,
         cost=cost,
         lower_bound=lowest,
-        nics_lower_bound=min(bound.nics, nics) if bound else 0,
+        nics_lower_bound=min(bound.nics, used) if bound else 0,
         proven=bound is not None and not plan.rejected and cost <= lowest + 1e-9,
         seconds=time.monotonic() - began,
         oracle_seconds=0.0,
@@ -191,6 +209,7 @@ def _at_loads(
         same_arrivals=True,
         shortfall=Shortfall(ids_of_rejected(plan), proven=False, everything=not plan.placed) if plan.rejected else None,
     )
+    return found if found.proven else _exhaustive(found, arrivals, kinds, oracles, began + time_limit)
 
 
 def _over_time(

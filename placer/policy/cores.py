@@ -1,17 +1,21 @@
 """In which order numbers of cores are tried for an instance with a rate.
 
 The fewest cores that carry its rate with little to spare are a bad choice where there is much contention: what is
-spared there is lost by its neighbours.
+spared there is lost by its neighbours, and nobody joins a NIC on which one instance has nothing to spare.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from statistics import median
+
+import numpy as np
 
 from placer.model.nic_kind import NicKind, choices_on
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, co_location_of
 from profiles import Workload
 
 USUAL_ROOM = 1.1
@@ -19,23 +23,84 @@ USUAL_ROOM = 1.1
 
 
 def order_choices(
-    kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload, room: float = USUAL_ROOM
+    kinds: Sequence[NicKind],
+    oracles: Sequence[Oracle],
+    workload: Workload,
+    room: float = USUAL_ROOM,
+    neighbours: UsualNeighbours | None = None,
 ) -> list[Workload]:
     """The workload on each number of cores that it may be given, in the order in which they are tried.
 
-    First come those on which it could carry `room` times its rate alone, the fewest first; then the others, the most
-    first. As it is where its number is fixed.
+    First come those on which it could carry `room` times its rate, the fewest first; then the others, the most first.
+    It is what it could carry alone, or beside usual neighbours. As it is where its number is fixed.
     """
     choices = choices_on(kinds, workload)
     if len(choices) == 1:
         return choices
-    tight = [choice for choice in choices if _carried_alone(kinds, oracles, choice) < room * workload.rate_kpps]
+    tight = [choice for choice in choices if _carried(kinds, oracles, choice, neighbours) < room * workload.rate_kpps]
     return [choice for choice in choices if choice not in tight] + tight[::-1]
 
 
-def _carried_alone(kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload) -> float:
-    """The most that a NIC of some kind carries of the workload alone, kpps; a GPU's part does not depend on cores."""
+def _carried(
+    kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload, neighbours: UsualNeighbours | None
+) -> float:
+    """The most that a NIC of some kind carries of the workload, kpps; a GPU's part does not depend on cores."""
     # the truth of a testbed is never above the rate: what it could carry is what it carries of more
     asked = workload if workload.promises_latency else replace(workload, rate_kpps=inf)
-    carried = (oracles[kind.index].solo(asked) for kind in kinds if not kind.paced and kind.hosts(workload))
+    carried = (
+        oracle.solo(asked) if neighbours is None else neighbours.carried(kind, oracle, asked)
+        for kind, oracle in ((kind, oracles[kind.index]) for kind in kinds)
+        if not kind.paced and kind.hosts(workload)
+    )
     return max(carried, default=0.0)
+
+
+REMEMBERED_NEIGHBOURS = 128
+FEWEST_NEIGHBOURS = 16  # with fewer, NFs are taken to lose what `USUAL_ROOM` allows for
+DRAWN_NICS = 5  # full NICs of which the median counts
+
+
+class UsualNeighbours:
+    """What workloads carry on a NIC that is full of instances like the last ones, on the cores that those got.
+
+    It is found anew whenever twice as many have come.
+    """
+
+    def __init__(self) -> None:
+        self._latest: deque[Workload] = deque(maxlen=REMEMBERED_NEIGHBOURS)
+        self._came, self._renew_at = 0, FEWEST_NEIGHBOURS
+        self._draw = np.random.default_rng(0)
+        self._orders: list[list[Workload]] = []
+        self._known: dict[tuple[int | str, Workload], float] = {}
+
+    def add(self, workload: Workload) -> None:
+        """Count one that was placed."""
+        self._latest.append(workload)
+        self._came += 1
+        if self._came == self._renew_at:
+            self._renew_at *= 2
+            self._known.clear()
+            latest = list(self._latest)
+            self._orders = [[latest[at] for at in self._draw.permutation(len(latest))] for _ in range(DRAWN_NICS)]
+
+    def carried(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
+        """What the workload carries there, kpps: the median of several NICs."""
+        if not self._orders:
+            return oracle.solo(workload) / USUAL_ROOM
+        key = kind.key, workload
+        if key not in self._known:
+            full = [co_location_of(_fill(kind, workload, order)) for order in self._orders]
+            answers = oracle.throughput(full)
+            self._known[key] = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
+        return self._known[key]
+
+
+def _fill(kind: NicKind, workload: Workload, others: Sequence[Workload]) -> list[Workload]:
+    """The workload, and those of the others that fit beside it, in their order."""
+    nic = [workload]
+    for other in others:
+        if kind.cores_taken(nic) >= kind.cores:
+            break
+        if kind.fits([*nic, other]):
+            nic.append(other)
+    return nic

@@ -18,7 +18,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
-from placer.policy.cores import USUAL_ROOM, order_choices
+from placer.policy.cores import UsualNeighbours, order_choices
 from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
@@ -28,7 +28,9 @@ from predictor.regression.compiled import digest_of_sources, running_s
 from profiles import Workload
 from profiles.aside import file_aside
 
-OTHER_ROOM = (1.0, 1.2)  # in place of `USUAL_ROOM`, in the other plans that are tried
+FIRST_ROOM, OTHER_ROOM = 1.0, (0.95, 1.05)
+"""What an instance must be able to carry beside usual neighbours on the cores that it gets first, relative to its rate;
+and the same in the other plans that are tried."""
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000  # arrivals up to which that is done
@@ -59,7 +61,7 @@ class ContentionAware(OnlineStrategy):
         self.given = oracles
         self.oracles = oracles or self._oracles_at(DEFAULT_RISK if catalogue.risk is None else catalogue.risk)
         self.rule = rule
-        self.room = USUAL_ROOM
+        self.room = FIRST_ROOM
         self._length: int | None = None
         self._known: Sequence[Tenant] = ()
         self._tried = False
@@ -97,7 +99,7 @@ class ContentionAware(OnlineStrategy):
         for self.room in OTHER_ROOM if have_loads(arrivals) and len(arrivals) <= CHOSEN_FROM else ():
             yield self._place_at(largest, arrivals, tried=tried, progress=progress)
             progress = None
-        self.room = USUAL_ROOM
+        self.room = FIRST_ROOM
         for risk in self._risks_from(largest, arrivals):
             yield self._place_at(risk, arrivals, tried=tried, progress=progress)
             progress = None
@@ -179,10 +181,17 @@ class ContentionAware(OnlineStrategy):
 
     def begin(self, fleet: Fleet) -> None:
         self._selector = Selector(fleet, self.oracles, self.rule, arrivals=self._length, expected=self._known)
+        self._neighbours = UsualNeighbours()
 
     def choices(self, workload: Workload) -> Sequence[Workload]:
         """As of `order_choices`."""
-        return order_choices(self.catalogue.kinds, self.oracles, workload, self.room)
+        return order_choices(self.catalogue.kinds, self.oracles, workload, self.room, self._neighbours)
+
+    def choose_with_cores(self, fleet: Fleet, tenant: Tenant) -> tuple[Nic | NicKind | None, Workload]:
+        choice, workload = super().choose_with_cores(fleet, tenant)
+        if choice is not None:
+            self._neighbours.add(workload)
+        return choice, workload
 
     def choose(self, fleet: Fleet, tenant: Tenant) -> Nic | NicKind | None:
         if tenant.id != self._observed:  # not each number of cores that is tried

@@ -1,6 +1,6 @@
 """The pattern program against exhaustive search, with random oracles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -12,17 +12,18 @@ import placer.optimal
 from placer.evaluate.checks import check_plan, slas_kept
 from placer.evaluate.evaluation import evaluate
 from placer.model.arrival import Arrival
-from placer.model.catalogue import Catalogue
 from placer.model.nic import Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
+from placer.model.sla import Sla
 from placer.optimal import Optimum, optimal_plan
 from placer.optimal.co_location_pricer import generate_plan
 from placer.optimal.incumbent import first_incumbent
 from placer.optimal.trace_optimum import find_optimum
+from profiles import CoLocation
 from tests.effort import examples
 from tests.placer.optimal.exhaustive import MOST_ARRIVALS, exhaustive_plan, exhaustive_trace
-from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, faults_of, tenant
+from tests.placer.optimal.instances import CrowdingOracle, ErraticOracle, WithoutModels, faults_of, tenant
 
 NFS = ("acl", "nat", "nids")
 EVER = float("inf")
@@ -197,10 +198,35 @@ def traces_with_running(draw: st.DrawFn, departures: bool = True) -> SmallTrace:
     return settled, kinds, oracles
 
 
+class ErraticOnCores(ErraticOracle):
+    """The same where throughputs depend on cores and rates, too."""
+
+    def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
+        return [
+            self._answer([f"{workload.nf}/{workload.cores}/{workload.rate_kpps:g}" for workload in co_location])
+            for co_location in co_locations
+        ]
+
+
+@st.composite
+def traces_at_rates(draw: st.DrawFn) -> SmallTrace:
+    """A small trace of which most instances have a rate, and get as many cores as they take."""
+    traces = st.sampled_from((small_traces(5), traces_with_running(), small_traces(5, departures=False)))
+    arrivals, kinds, oracles = draw(draw(traces))
+    rates = draw(st.lists(st.sampled_from((EVER, 65.0, 80.0, 95.0)), min_size=len(arrivals), max_size=len(arrivals)))
+    loaded = [
+        replace(one, workload=replace(one.workload, rate_kpps=rate), sla=Sla(max_drop=0.0) if rate < EVER else one.sla)
+        for one, rate in zip(arrivals, rates, strict=True)
+    ][:5]
+    counts = [dict.fromkeys(kind.cores_of, (1, 2, 4)) for kind in kinds]
+    on_cores = [ErraticOnCores(oracle.seed) for oracle in oracles if isinstance(oracle, ErraticOracle | CrowdingOracle)]
+    return loaded, [replace(kind, core_counts=of) for kind, of in zip(kinds, counts, strict=True)], [*on_cores]
+
+
 def compare_with_exhaustive_search(trace: SmallTrace) -> None:
     """Fails where the optimum is not proven, rejects or costs more than needed, or has an SLA violation."""
     arrivals, kinds, oracles = trace
-    found = find_optimum(arrivals, Catalogue(tuple(kinds), (), ()), oracles, time_limit=20)
+    found = find_optimum(arrivals, WithoutModels(kinds), oracles, time_limit=20)
     check_plan(found.plan, arrivals, kinds)
     assert list(slas_kept(found.plan, oracles)) == []
     if all(one.nic is None for one in arrivals):
@@ -222,8 +248,9 @@ def compare_with_exhaustive_search(trace: SmallTrace) -> None:
         pytest.param(traces_with_running(), 200, marks=pytest.mark.long),  # with whatever SLAs broken: it stays
         # the pattern program has what is left of NICs in use as further kinds
         pytest.param(traces_with_running(departures=False), 100, marks=pytest.mark.long),
+        (traces_at_rates(), examples(100)),  # with cores to be chosen
     ],
-    ids=["with departures", "without departures", "eight arrivals", "beside running", "static beside running"],
+    ids=["with departures", "without departures", "eight arrivals", "beside running", "static beside running", "rates"],
 )
 def test_the_optimum_of_a_small_trace_is_proven(traces: st.SearchStrategy[SmallTrace], count: int) -> None:
     """Whatever the oracle and the fleet: as few rejections and as little cost as exhaustive search finds, proven."""
@@ -231,7 +258,13 @@ def test_the_optimum_of_a_small_trace_is_proven(traces: st.SearchStrategy[SmallT
 
 
 @pytest.mark.slow
-@given(small_traces() | traces_on_one_kind() | traces_with_running() | traces_with_running(departures=False))
+@given(
+    small_traces()
+    | traces_on_one_kind()
+    | traces_with_running()
+    | traces_with_running(departures=False)
+    | traces_at_rates()
+)
 @settings(max_examples=3_000, deadline=None, database=None, derandomize=False)
 def test_the_optimum_of_thousands_of_small_traces_is_proven(trace: SmallTrace) -> None:
     """Exhaustive search never contradicts the optimum."""

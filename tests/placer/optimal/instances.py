@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from placer.model.catalogue import Catalogue
 from placer.model.nic import Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
@@ -22,6 +23,16 @@ def workload(nf: str) -> Workload:
 def tenant(identity: str, nf: str, *, drop: float | None = None, kpps: float | None = None) -> Tenant:
     """A tenant with one of the two kinds of SLA."""
     return Tenant(identity, workload(nf), Sla(max_drop=drop, min_kpps=kpps))
+
+
+class WithoutModels(Catalogue):
+    """Kinds of NIC alone, with which an optimum begins with the online rules where instances have rates."""
+
+    def __init__(self, kinds: Sequence[NicKind]) -> None:
+        super().__init__(tuple(kinds), (), ())
+
+    def predictors(self) -> list[str]:
+        return []
 
 
 class TableOracle(Oracle):

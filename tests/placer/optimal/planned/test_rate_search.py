@@ -23,9 +23,12 @@ from placer.optimal.planned import rate_nics
 from placer.optimal.planned.judges import DayJudge, OracleJudge
 from placer.optimal.planned.rate_nics import KnownKind
 from placer.optimal.planned.rate_search import RatePlanner
+from placer.optimal.trace_optimum import find_optimum
 from placer.testing.strategies import TOY_TRAFFIC
 from profiles import CoLocation, Workload
+from tests.effort import examples
 from tests.placer.optimal.exhaustive import exhaustive_trace
+from tests.placer.optimal.instances import WithoutModels
 
 COUNTS = (1, 2, 4)
 PER_CORE = {"a": 100.0, "b": 60.0}
@@ -342,6 +345,16 @@ def test_every_plan_carries_every_part_of_the_day_and_none_is_below_the_bound(lo
     placed = sorted(int(tenant.id) for nic in plan for tenant in nic)
     assert placed == [at for at, load in enumerate(loads) if any(_serves([load], [count]) for count in COUNTS)]
     assert planner.fewest.nics <= fewest <= len(plan)
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(_few_loads())
+def test_the_optimum_of_few_instances_is_proven_for_hours_and_for_peaks(loads: list[Load]) -> None:
+    found = find_optimum(_day_arrivals(loads), WithoutModels([DAY_KIND]), [Busy()], time_limit=60)
+    check_plan(found.plan, _day_arrivals(loads), [DAY_KIND])
+    assert not any(slas_kept(found.plan, [Busy()]))
+    assert (found.proven, found.nics, found.nics_lower_bound) == (True, *[_fewest_nics(loads)] * 2)
+    assert found.plan.peak_nics == _fewest_nics([(nf, kpps, (1.0,), least) for nf, kpps, _, least in loads])
 
 
 def test_few_plans_have_a_nic_too_many_and_hours_save_one_in_many() -> None:
