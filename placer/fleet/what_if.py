@@ -29,7 +29,7 @@ from profiles import CoLocation, Workload
 MAX_REMEMBERED_ARRIVALS = 64
 REMEMBERED_CLASSES = 100_000  # Co-locations with an arrival whose answer is remembered
 MAX_CHECKED_CLASSES = 256  # classes of NICs that are checked for an arrival, the largest first
-LONGEST_STEP_S = 0.005  # seconds after which an answer goes on in a further step
+LONGEST_STEP_S = 0.003  # seconds after which an answer goes on in a further step
 
 LEAST_COPIES = 8
 """Copies of an arrival that a step places at least, besides those of earlier steps, which are placed again."""

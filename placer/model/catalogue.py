@@ -242,10 +242,6 @@ class Catalogue(Shown):
         if all(kind.cores_of[nf] > kind.cores for kind in knowing):
             cores = min(kind.cores_of[nf] for kind in knowing)
             return "nf", f"'{nf}' needs {cores} cores, more than any NIC of the fleet has"
-        if all(kind.gbps_of(workload) > kind.line_rate_gbps for kind in knowing):
-            fastest = max(kind.line_rate_gbps for kind in knowing)
-            gbps = knowing[0].gbps_of(workload)
-            return "rate_kpps", f"{gbps:,.4g} Gb/s are more than the port of any NIC carries: {fastest:,.4g}"
         if not workload.is_saturated:
             where = "no GPU of the fleet runs it, and no models have its latency against utilisation"
             promised = latency_sla_of(workload)

@@ -71,6 +71,10 @@ class ChainModel:
     """By how much intervals are wider than the errors that the model expects, from left-out runs."""
     misfit: float = 0.0
     """Relative standard deviation of what an uncorrected model leaves over, without noise."""
+    doubt: float = 0.0
+    """How far, on logarithms, predictions are moved from the corrected ones towards those of `assumed`."""
+    assumed: CompositionRule | None = None
+    """The rule of a chain that was not run; None where that is `rule`."""
 
     def predict(self, columns: Columns, *, coverage: float = INTERVAL_COVERAGE) -> ChainPredictions:
         """What the chain reaches at each row of `columns`, with intervals of this coverage for single measurements."""
@@ -114,7 +118,9 @@ class ChainModel:
         """Natural logarithm of the measure, and the standard deviation of its error without noise."""
         if self.correction is not None:
             cost, error = self.correction(stages)
-            return (-cost if self.higher_is_better else cost), error
+            logarithm = -cost if self.higher_is_better else cost
+            moved = self.doubt * (self.uncorrected(stages, self.assumed) - logarithm)
+            return logarithm + moved, np.hypot(error, moved)
         logarithm = self.uncorrected(stages)
         weakest = np.argmax(stages.costs * self.chain.shares, axis=1)
         return logarithm, np.hypot(stages.errors[np.arange(len(weakest)), weakest], self.misfit)

@@ -2,7 +2,8 @@
 
 What an event changed is written in one transaction with the event and its answer; the answer is given only after the
 transaction is on disk. SQLite's rollback journal is used and not its write-ahead log, so that everything that was
-acknowledged is in the file itself, whatever happens to the files next to it.
+acknowledged is in the file itself, whatever happens to the files next to it. That costs time: a commit waits for the
+disk five times, that of a write-ahead log once (20 and 4 ms where a sync takes 4 ms).
 
 Statements are kept until they are committed: where a commit fails, as on a full disk, the next one writes them anew.
 """

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from predictor.chains import scaling
+from predictor.chains import chain_fitting, scaling
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
 from predictor.chains.placed_chain import CostsByCore, PlacedChain, SoftWeakestLink, StageEffect, weakest_link
@@ -189,7 +189,7 @@ def test_too_many_combinations_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_chain_that_was_run_probably_meets_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten runs with 20 % noise of a chain in which sc is slower, two draws that promise too much, and five targets: the
-    least allocations whose predictions meet these miss six of ten."""
+    least allocations whose predictions meet these miss eight of ten."""
     met = dict.fromkeys((0.0, scaling.LIKELY_SHARE), 0)
     amounts = {nf: np.arange(0.1, 1.01, 0.05).tolist() for nf in AMOUNTS}
     for seed in (4, 6):
@@ -202,7 +202,7 @@ def test_a_chain_that_was_run_probably_meets_its_target(monkeypatch: pytest.Monk
             monkeypatch.setattr(scaling, "LIKELY_SHARE", share)
             found = smallest_allocation(model, ScalingTarget(target, {}), amounts).allocation
             met[share] += found is not None and min(100 * found["nx"], 40 * found["sc"]) >= target - 1e-9
-    assert list(met.values()) == [4, 10]
+    assert list(met.values()) == [2, 10]
 
 
 def test_response_times_need_no_more_than_the_target() -> None:
@@ -210,3 +210,20 @@ def test_response_times_need_no_more_than_the_target() -> None:
     profile = ProfiledNf.fit("nx", ("cpu",), SHARES[:, None], 5 / SHARES, regressor="interpolation")
     model = fit_chain({"nx": profile}, PlacedChain.of(["nx"]), higher_is_better=False)
     assert smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()}).allocation == {"nx": 0.3}
+
+
+def test_a_correction_that_noisy_runs_do_not_support_is_followed_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten runs with 20 % noise of a chain that is its weakest link, twelve draws: the mean error falls by a third."""
+    errors = dict.fromkeys((0.0, chain_fitting.DOUBT), 0.0)
+    asked = np.array(list(product(SHARES, SHARES))).T
+    at = {"nx.cpu": asked[0], "sc.cpu": asked[1]}
+    for seed, doubt in product(range(12), errors):
+        monkeypatch.setattr(chain_fitting, "DOUBT", doubt)
+        draw = np.random.default_rng(seed)
+        nx, sc = draw.choice(SHARES, (2, 10))
+        runs = np.minimum(100 * nx, 50 * sc) * np.exp(0.2 * draw.normal(size=10))
+        placed = PlacedChain.of(["nx", "sc"])
+        model = fit_chain(chain().profiles, placed, measured_at={"nx.cpu": nx, "sc.cpu": sc}, measured=runs)
+        wrong = model.predict(at).predicted / np.minimum(100 * asked[0], 50 * asked[1]) - 1
+        errors[doubt] += float(np.abs(wrong).mean()) / 12
+    assert errors[chain_fitting.DOUBT] < errors[0.0] * 2 / 3

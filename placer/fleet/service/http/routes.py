@@ -31,7 +31,8 @@ from placer.fleet.service.http.metrics import model_of, nics_by_service
 from placer.fleet.service.http.openapi import JSON_TYPE, LINES_TYPE, TEXT_TYPE, DescribedRoute, RouteOperation
 from placer.fleet.service.http.writer import Writer
 from placer.fleet.service.log import show_time
-from placer.fleet.what_if import ClassVerdict, ExpectedPlace, WhatIf
+from placer.fleet.what_if import ClassVerdict, ExpectedPlace, Steps, WhatIf
+from placer.model.nic import Tenant
 
 LONGEST_EVENT = 1_000_000  # bytes of one event
 MOST_EVENTS = 100_000  # events of one request
@@ -166,15 +167,19 @@ class QuestionRoutes:
             return refusal(
                 422, "count and top: places one after the other, or alternatives for one; give one of the two"
             )
-        places = await self.writer.work_through(self.what_if.places(arrival, question.count, question.top))
-        explained = question.explain or len(places) < question.count
-        verdicts = await self.writer.work_through(self.what_if.verdicts(arrival)) if explained else []
-        found: openapi.Places = {
-            "version": self.writer.version,
+        return answer(await self.writer.work_through(self._answer_to(question, arrival)))
+
+    def _answer_to(self, question: Question, arrival: Tenant) -> Steps[openapi.Places]:
+        """Where it would go, by the fleet as it was after the event `version`."""
+        places = yield from self.what_if.places(arrival, question.count, question.top)
+        version, verdicts = self.writer.version, list[ClassVerdict]()
+        if question.explain or len(places) < question.count:
+            verdicts = yield from self.what_if.verdicts(arrival)
+        return {
+            "version": version,
             "places": [_show_place(place) for place in places],
             "verdicts": [_show_verdict(verdict) for verdict in verdicts[:MAX_LISTED_CLASSES]],
         }
-        return answer(found)
 
     async def tenant(self, request: Request) -> Response:
         """`GET /v1/tenants/{id}`."""

@@ -55,6 +55,7 @@ class SharedWriter(writer.Writer):
     """
 
     in_turns = False  # nobody else may change the fleet meanwhile
+    takes_back = True
 
     def __init__(
         self,

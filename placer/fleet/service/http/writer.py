@@ -72,6 +72,8 @@ class Writer(Decider):
     reached for now; None while it can.
     """
 
+    takes_back = False  # whether what was decided may be taken back before it is committed
+
     def __init__(
         self,
         engine: Engine,
@@ -166,6 +168,8 @@ class Writer(Decider):
     async def work_through(self, steps: Steps[_Found]) -> _Found:
         """The answer to a question, whose steps take turns with decisions and with those of other questions.
 
+        Steps are taken while the disk writes, too; the answer waits until all that it rests on is committed.
+
         Raises Overloaded when too many questions are asked, or this one takes too long. Raises Stopped when the service
         ends.
         """
@@ -177,14 +181,18 @@ class Writer(Decider):
         try:
             while time.monotonic() < until:
                 async with self._turn:
-                    await self.settle()
+                    if self.takes_back:
+                        await self.settle()
                     try:
                         next(steps)
                     except StopIteration as end:
                         found: _Found = end.value
-                        return found
-                await asyncio.sleep(0)
-            raise Overloaded
+                        break
+                    await asyncio.sleep(0)
+            else:
+                raise Overloaded
+            await self.settle()
+            return found
         finally:
             self._questions -= 1
             steps.close()

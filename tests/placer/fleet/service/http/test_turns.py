@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -310,6 +311,44 @@ def test_questions_take_turns_with_events_and_too_many_are_refused(tmp_path: Pat
     with writer_of(tmp_path / "s.db") as writer:
         assert asyncio.run(act(writer)) == [5] * MOST_QUESTIONS
     assert len(set(seen)) > 1
+
+
+def test_a_question_goes_on_while_the_disk_writes_and_is_answered_after_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that waits for all steps of the question; its answer rests on the event of that commit."""
+    stepped, order = threading.Event(), list[str]()
+
+    def steps(writer: Writer) -> Steps[int]:
+        while not writer.version:
+            yield
+        for _ in range(3):
+            yield
+        stepped.set()
+        return writer.version
+
+    async def act(writer: Writer) -> int:
+        commit = writer.state.commit
+
+        def commit_late() -> None:
+            assert stepped.wait(20), "no step was taken while the disk wrote"
+            commit()
+            order.append("committed")
+
+        monkeypatch.setattr(writer.state, "commit", commit_late)
+        running = asyncio.create_task(writer.run())
+        question = asyncio.create_task(writer.work_through(steps(writer)))
+        event = asyncio.create_task(writer.submit([line(1)]))
+        found = await question
+        order.append("answered")
+        await event
+        writer.stop()
+        await running
+        return found
+
+    with writer_of(tmp_path / "s.db") as writer:
+        assert asyncio.run(act(writer)) == 1
+    assert order[:2] == ["committed", "answered"]
 
 
 def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
