@@ -5,6 +5,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,10 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared"
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+"""The number of this one of the processes that run the tests."""
 
 
 @pytest.fixture(scope="session")
@@ -87,14 +92,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is collected stays to the end: looking for garbage in it is a seventh of the time to collect the tests."""
     gc.disable()
     try:
+        if session.config.args_source is pytest.Config.ArgsSource.TESTPATHS and WORKER % 2:
+            _import_backwards()
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_backwards() -> None:
+    """Import all tests, the last first: of two workers that compile them, in a fresh clone, each compiles half."""
+    for path in sorted(TESTS.rglob("test_*.py"), reverse=True):
+        with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
+            import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 # without a deadline, as the machine may be shared

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import THOROUGH
 from tests.placer.commands.test_compare import placer
 
 REPO = Path(__file__).parents[1]
 FOREIGN = f"exec:{sys.executable} {REPO / 'tests' / 'data' / 'foreign_testbed.py'}"
-NFS = ("edge-firewall", "load-balancer", "packet-sampler", "tls-proxy", "vpn-gateway")
+ALL_NFS = ("edge-firewall", "load-balancer", "packet-sampler", "tls-proxy", "vpn-gateway")
+NFS = ALL_NFS if THOROUGH else ("edge-firewall", "tls-proxy", "vpn-gateway")
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models of the foreign testbed, from 80 runs per NF."""
     folder = tmp_path_factory.mktemp("foreign")
-    placer("profile", "--testbed", FOREIGN, "--out", folder / "profile", "--quota", 80, "--quiet")
+    chosen = [option for nf in NFS for option in ("--nf", nf)]
+    placer("profile", "--testbed", FOREIGN, "--out", folder / "profile", "--quota", 80, *chosen, "--quiet")
     placer("train", folder / "profile", "--out", folder / "models", "--quiet")
     return folder / "models"
 

@@ -87,24 +87,28 @@ def command(
     if throughput is not None:
         _refuse_throughput(higher_is_better, measured, [*paths.values(), measured, at])
 
-    def fit(column: str, other: str | None, higher: bool) -> tuple[ChainModel, ChainFiles]:
+    def read(column: str, other: str | None) -> ChainFiles:
         ignored = [*(ignore or ()), *([other] if other else [])]
         option = "--throughput" if column == throughput else "--y"
         files = read_chain_files(paths, needed, column, option=option, measured=measured, asked=at, ignored=ignored)
         for note in files.notes:
             progress.say(note)
+        return files
+
+    def fit(files: ChainFiles, higher: bool) -> ChainModel:
         return options.fit(
             files, chain, progress, higher_is_better=higher, regressor=regressor,
             cores_are_known=cores is not None, source=source,
-        ), files  # fmt: skip
+        )  # fmt: skip
 
-    model, files = fit(y, throughput, higher_is_better)
+    files = read(y, throughput)
+    by_throughput = None if throughput is None else read(throughput, y)
+    if by_throughput is not None and not (files.kept & by_throughput.kept).any():
+        raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
+    model = fit(files, higher_is_better)
     asking: ChainModel | ClosedLoopModel = model
-    if throughput is not None:
-        by, its_files = fit(throughput, y, True)
-        if not (files.kept & its_files.kept).any():
-            raise InputError.of(str(measured), f"no row has both {y} and {throughput}")
-        asking = ClosedLoopModel(model, by)
+    if by_throughput is not None:
+        asking = ClosedLoopModel(model, fit(by_throughput, True))
     predicted = asking.predict(files.asked_at, coverage=coverage)
     if outside := int(predicted.extrapolated.sum()):
         beyond = "" if throughput is None else ", or beyond the throughput of all runs"

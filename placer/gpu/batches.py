@@ -13,6 +13,7 @@ from placer.gpu.tables import (
     WITHIN_LIMIT,
     compile_kernel,
 )
+from predictor.regression.compiled import share_with_python
 
 HEADROOM_SHARES = (0.0, 0.5, 0.25, 0.625)
 """Shares of the headroom that batches take: of the latency that is left when the SLO has the GPU alone. None where each
@@ -23,6 +24,7 @@ MANY_LAYOUTS = 1 << 20  # more than there are
 MOST_PACKETS = 4e18  # more than any GPU processes at once, and few enough to be counted
 
 
+@share_with_python
 @compile_kernel
 def layouts(gpu, nfs, nf, rate, latency, pinned, allowance, share, most):  # type: ignore[no-untyped-def]
     """Batches of an SLO and executors of their largest minibatches, on few SMs first: at most so many rows. A kernel on

@@ -7,6 +7,7 @@ from math import ceil, floor, inf
 import numpy as np
 
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
+from predictor.regression.compiled import share_with_python
 from profiles.arrays import Floats
 
 
@@ -42,6 +43,7 @@ def sporadic_wait(
     return float(longest_wait(transfer_us, period_us, times, periods, len(times), blocking_us, inf))
 
 
+@share_with_python
 @compile_kernel
 def longest_wait(transfer, period, earlier, earlier_periods, count, blocking, limit):  # type: ignore[no-untyped-def]
     """The wait of `sporadic_wait` behind the first `count` of the earlier transfers; infinite if above `limit`.
@@ -106,6 +108,7 @@ def end_of(sporadic, transfer, period, at, blocking, limit):  # type: ignore[no-
     return longest_wait(transfer[at], period[at], transfer, period, at, blocking, limit - transfer[at]) + transfer[at]
 
 
+@share_with_python
 @compile_kernel
 def ends(sporadic, transfer, period, limit):  # type: ignore[no-untyped-def]
     """`end_of` each transfer in this order; where transfers recur, the largest later one blocks."""

@@ -23,8 +23,10 @@ from placer.gpu.tables import (
     WITHIN_LIMIT,
     compile_kernel,
 )
+from predictor.regression.compiled import share_with_python
 
 
+@share_with_python
 @compile_kernel
 def next_sm(gpu, whole, times, nf, base, period, executors, after):  # type: ignore[no-untyped-def]
     """The most preferred SM behind SM `after` in the order of preference, or of all for -1; -1 where there is none.
@@ -61,6 +63,7 @@ def has_room(gpu, whole, executors):  # type: ignore[no-untyped-def]
     return False
 
 
+@share_with_python
 @compile_kernel
 def write_later(gpu, nfs, whole, times, nf, minibatches):  # type: ignore[no-untyped-def]
     """Write which tenants an arrival on the chosen SMs delays, and their kernels beside it; returns how many."""
@@ -86,6 +89,7 @@ def write_later(gpu, nfs, whole, times, nf, minibatches):  # type: ignore[no-unt
     return changed
 
 
+@share_with_python
 @compile_kernel
 def kernel_on(gpu, nfs, whole, times, nf, batch, largest, minibatches):  # type: ignore[no-untyped-def]
     """The kernel of an arrival on the chosen SMs, us: its slowest minibatch, with its sharing penalty."""
@@ -119,6 +123,7 @@ def add_minibatches(gpu, nfs, whole, times, minibatches, changed):  # type: igno
             note_sm(gpu, nfs, whole, times, whole[CHOSEN_ROW, at])
 
 
+@share_with_python
 @compile_kernel
 def put(gpu, nfs, whole, times, number, minibatch, sm, executors):  # type: ignore[no-untyped-def]
     """Put a minibatch of a tenant on an SM."""
@@ -129,6 +134,7 @@ def put(gpu, nfs, whole, times, number, minibatch, sm, executors):  # type: igno
     whole[FREE_ROW, sm] -= executors
 
 
+@share_with_python
 @compile_kernel
 def note_sms(gpu, nfs, whole, times):  # type: ignore[no-untyped-def]
     """Compute anew what arrivals would find on all SMs."""

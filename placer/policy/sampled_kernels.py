@@ -13,6 +13,7 @@ import numpy as np
 
 from placer.policy.kernels import compile_kernel
 from predictor.contention.checks import CLOSE, check_members, write_rough_logarithms
+from predictor.regression.compiled import share_with_python
 
 FREE, GBPS, MARGIN, BY_NF = range(4)
 OFFSET, REQUIRED, ALONE = range(3)
@@ -22,6 +23,7 @@ EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of thr
 NOBODY = -1, 0, 0.0, 0.0, 0.0  # in the place of an arrival
 
 
+@share_with_python
 @compile_kernel
 def preferred_nics(nics, members, used, arriving, port, least_slack, weights, places):  # type: ignore[no-untyped-def]
     """Write as many places of NICs with enough cores as have room, best first by estimated score; return their number.
@@ -187,6 +189,7 @@ def check_arrival(known, place, at, arriving, models, exponents, rough, margins,
     return verdict, score, mean_loss
 
 
+@share_with_python
 @compile_kernel
 def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns):  # type: ignore[no-untyped-def]
     """Write the margins of the tenants of a NIC with an arrival at `at` of them, which were checked to get `kpps`, NaN
@@ -223,6 +226,7 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
     return score_of(nics, place, cores, min(left, own), weights), mean_loss
 
 
+@share_with_python
 @compile_kernel
 def score_of(nics, place, cores, margin, weights):  # type: ignore[no-untyped-def]
     """The score of a NIC on which all margins would be at least `margin` after that many more cores."""
@@ -241,6 +245,7 @@ def _margin_of(kpps, required):  # type: ignore[no-untyped-def]
     return math.log((1e-9 if kpps < 1e-9 else kpps) / required)
 
 
+@share_with_python
 @compile_kernel
 def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untyped-def]
     """Put an arrival at `at` of the tenants of a NIC."""
@@ -296,6 +301,7 @@ def remove_tenant(nics, members, tenants, place, at, cores, gbps, models, learnt
     estimate_margins(nics, members, tenants, place, models, learnt, True)
 
 
+@share_with_python
 @compile_kernel
 def estimate_margins(nics, members, tenants, place, models, learnt, known):  # type: ignore[no-untyped-def]
     """Estimate the margins of the tenants of a NIC: by what they are less what is expected roughly, if that is `known`,

@@ -34,7 +34,7 @@ from predictor.contention.memory import (
 from predictor.contention.neighbours import SAME_DISTANCE
 from predictor.contention.workload_columns import columns_of
 from predictor.contention.workload_table import MOST_UNLOADED, RowUser, WorkloadTable
-from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing
+from predictor.regression.compiled import compile_kernel, copy_into, fill, reducing, share_with_python
 from predictor.regression.packed import PackedArrays, processes_at
 from predictor.regression.processes import add_squared, value_at
 from predictor.regression.significant import significant_number
@@ -256,6 +256,7 @@ def _is_shared(table, rows):  # type: ignore[no-untyped-def]  # pragma: no cover
     return False
 
 
+@share_with_python
 @compile_kernel
 def check_members(numbers, whole, packed, exponents, rows, required, kpps):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Write about the throughput (kpps) of each of `rows`, and return whether all get what they require."""

@@ -17,6 +17,7 @@ import numpy as np
 import platformdirs
 from numba import jit, njit, types
 from numba.core import event
+from numba.core.compiler import Flags
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
@@ -65,18 +66,30 @@ def cache_kernel(made: Any, folders: tuple[Path, ...]) -> Kernel:
         return cast("Kernel", made)
     unliteral: Callable[[Any], Any] = types.unliteral
 
+    own = made.get_call_template, made.get_overload
+
     @cache
-    def for_kernels() -> Any:
-        """As `made`, without what Python needs to call it, an eighth of the time to compile: kernels call this one."""
-        return _keep(jit(**{**made.targetoptions, "no_cpython_wrapper": True})(made.py_func), folders, "-called")
+    def for_kernels() -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """How kernels call it: as `made`, without what Python needs to call it, an eighth of the time to compile."""
+        if getattr(made, "shared", False):
+            return own
+        called: Any = _keep(jit(**{**made.targetoptions, "no_cpython_wrapper": True})(made.py_func), folders, "-called")
+        return called.get_call_template, called.get_overload
 
     def get_call_template(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
         """What a kernel calls. Different constants are one type: Numba would compile the kernel for each of them."""
         by_type = {name: unliteral(kind) for name, kind in by_name.items()}
-        return for_kernels().get_call_template(tuple(map(unliteral, arguments)), by_type)
+        return for_kernels()[0](tuple(map(unliteral, arguments)), by_type)
 
-    made.get_call_template, made.get_overload = get_call_template, lambda called: for_kernels().get_overload(called)
+    made.get_call_template, made.get_overload = get_call_template, lambda called: for_kernels()[1](called)
     return _keep(made, folders, "")
+
+
+def share_with_python(kernel: Kernel) -> Kernel:
+    """The kernel, which Python calls and kernels call, too: both call the same machine code, else there would be two
+    of it to compile."""
+    kernel.shared = True  # type: ignore[attr-defined]
+    return kernel
 
 
 def _keep(made: Any, folders: tuple[Path, ...], ending: str) -> Kernel:
@@ -137,6 +150,11 @@ class _Compiling(event.Listener):
 
 _compiling = _Compiling()
 event.register("numba:compile", _compiling)  # type: ignore[no-untyped-call]
+
+# Numba looks operators up by its options, and computes their hash each time, a tenth of the time to compile: that of
+# their names, which is always the same
+FLAGS_HASH = hash(Flags())  # type: ignore[no-untyped-call]
+Flags.__hash__ = lambda flags: FLAGS_HASH  # type: ignore[method-assign]
 
 
 def running_s() -> float:

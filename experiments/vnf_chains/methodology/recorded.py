@@ -3,7 +3,7 @@
 import json
 import tempfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -24,9 +24,13 @@ class ShareRuns:
     """Functions and chains at shares of cores."""
 
     topologies: dict[str, Topology]  # by name, functions first
-    scaling: pd.DataFrame | None
-    """Allocations that were run, or among the recorded settings; None where these are too few."""
+    allocated: pd.DataFrame | None  # allocations that were run, None where there is no table of them
     testbed: str  # which runs these are, as a sentence
+
+    @cached_property
+    def scaling(self) -> pd.DataFrame | None:
+        """Allocations that were run, else those among the recorded settings; None where these are too few."""
+        return recorded_scaling(self.topologies) if self.allocated is None else self.allocated
 
     @property
     def functions(self) -> dict[str, Topology]:
@@ -55,8 +59,8 @@ def share_runs(setting: Setting) -> ShareRuns:
     how = "simulated" if simulated else "measured"
     runs = sum(len(chain.kpps) for chain in found.values())
     file = setting.chains / SCALING_FILE
-    scaling = pd.read_csv(file) if file.exists() else recorded_scaling(found)
-    read = ShareRuns(found, scaling, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
+    allocated = pd.read_csv(file) if file.exists() else None
+    read = ShareRuns(found, allocated, f"{name}: {runs:,} runs in {setting.chains.name}, {how}.")
     if not read.chains:
         raise CannotRun(f"{setting.chains} has no chains at shares of cores; `python -m benches chains` measures them")
     return read

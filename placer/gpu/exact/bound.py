@@ -9,7 +9,7 @@ import numpy as np
 
 from placer.gpu.exact.sm_layout import Problem, least_batch, slack
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
-from profiles.arrays import Floats, Ints
+from profiles.arrays import Bools, Floats, Ints
 
 
 def upper_bound(p: Problem, best: BestCases) -> int:
@@ -75,14 +75,19 @@ def _alone(p: Problem, i: int, size: int, penalty: float) -> bool:
 # the largest later one, too (Jeffay, Stanat, Martel, RTSS 1991).
 
 
+def most_once(transfer: Floats, due: Floats, blocks: bool) -> Bools:
+    """The largest set that the bus serves: a flag per SLO."""
+    # sorted here, as Numba compiles NumPy's sorting for over a second
+    orders = (np.argsort(values, kind="stable") for values in (due, transfer))
+    served: Bools = _most_once(transfer, due, blocks, *orders)
+    return served
+
+
 @compile_kernel
-def most_once(transfer, due, blocks):  # type: ignore[no-untyped-def]
-    """The largest set that the bus serves: a flag per SLO. After the SLOs with deadlines up to one, `least[m, b]` is
-    the smallest sum of transfers of m of them of which all are in time if b is the largest later one (0 for none). An
-    SLO of length zero or less is left out."""
+def _most_once(transfer, due, blocks, by_due, by_size):  # type: ignore[no-untyped-def]
+    """After the SLOs with deadlines up to one, `least[m, b]` is the smallest sum of transfers of m of them of which all
+    are in time if b is the largest later one (0 for none). An SLO of length zero or less is left out."""
     count = len(due)
-    by_due = np.argsort(due)
-    by_size = np.argsort(transfer)
     size = np.zeros(count + 1)
     rank = np.zeros(count, dtype=np.int64)
     for k in range(count):

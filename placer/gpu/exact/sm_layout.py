@@ -13,6 +13,7 @@ from placer.gpu.device import Arbitration, GpuDevice
 from placer.gpu.latency import violations
 from placer.gpu.plan import Admitted, LatencySlo, SmShare
 from placer.gpu.tables import NEAR_LIMIT, compile_kernel
+from predictor.regression.compiled import share_with_python
 from profiles.arrays import Floats, Ints
 
 KEPT_LIMIT = 1.0 + 0.9 * NEAR_LIMIT
@@ -64,6 +65,7 @@ def empty_layout(problem: "Problem") -> SmLayout:
     )  # fmt: skip
 
 
+@share_with_python
 @compile_kernel
 def least_batch(p, i, kernel):  # type: ignore[no-untyped-def]
     """The smallest batch whose period holds the kernel and pre/post; -1 where the fixed one does not."""
@@ -75,6 +77,7 @@ def least_batch(p, i, kernel):  # type: ignore[no-untyped-def]
     return max(1, ceil(longest / (p.gap_us[i] * KEPT_LIMIT)))
 
 
+@share_with_python
 @compile_kernel
 def slack(p, i, batch, kernel):  # type: ignore[no-untyped-def]
     """The time by which the transfer must be finished, us."""
@@ -92,6 +95,7 @@ def sharing(p, i, sm, layout):  # type: ignore[no-untyped-def]
     return penalty
 
 
+@share_with_python
 @compile_kernel
 def put(p, layout, i, sm, executors):  # type: ignore[no-untyped-def]
     """Add a minibatch."""
@@ -104,6 +108,7 @@ def put(p, layout, i, sm, executors):  # type: ignore[no-untyped-def]
     layout.used[sm] += executors
 
 
+@share_with_python
 @compile_kernel
 def take(p, layout, i):  # type: ignore[no-untyped-def]
     """Remove an SLO with all its minibatches."""
@@ -120,6 +125,7 @@ def take(p, layout, i):  # type: ignore[no-untyped-def]
     layout.parts[i] = 0
 
 
+@share_with_python
 @compile_kernel
 def settle(p, layout, tries):  # type: ignore[no-untyped-def]
     """Derive kernels, batches and transfers of the admitted SLOs, and order them, with as many tries per priority: the

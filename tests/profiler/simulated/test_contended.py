@@ -3,21 +3,27 @@
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from placer.inputs import models
 from placer.inputs.arrivals import read_arrivals
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
 from placer.model.catalogue import Catalogue
 from placer.optimal import optimal_plan
 from placer.strategies.greedy import Greedy
+from predictor import Models, train
 from profiler.profiling import profile
 from profiler.simulated import SimulatedTestbed
 from profiler.testbeds import open_testbed
 from profiles import InputError
+from profiles.profile import Profile
+from tests.effort import THOROUGH
 from tests.profiler.simulated.test_calibration import CONTENDED as CARD
 from tests.profiler.simulated.test_calibration import TABLE_2, drops
 from traces.arrivals import Recipe, generate
@@ -30,10 +36,20 @@ SEEDS = range(5)
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Iterator[Catalogue]:
-    """The contended card without `--models`."""
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalogue]:
+    """The contended card without `--models`; models of one NF, if not all tests run: `make test` needs no others."""
+    cache = tmp_path_factory.mktemp("models")
+
+    def train_one(profile: Profile) -> Models:
+        return train(replace(profile, nfs={"ACL": profile.nfs["ACL"]}))
+
     with ExitStack() as stack:
-        yield open_catalogue(Cards(testbed=CONTENDED), stack, lambda message: None)
+        with pytest.MonkeyPatch.context() as patch:
+            if not THOROUGH:
+                patch.setattr(models, "train", train_one)
+                patch.setattr(models, "platformdirs", SimpleNamespace(user_cache_path=lambda name: cache / name))
+            opened = open_catalogue(Cards(testbed=CONTENDED), stack, lambda message: None)
+        yield opened
 
 
 def arrivals(seed: int) -> list[Arrival]:
