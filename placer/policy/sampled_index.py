@@ -30,6 +30,7 @@ from placer.policy.sampled_kernels import (
     FREE,
     GBPS,
     add_checked,
+    add_estimated,
     add_member,
     check_arrival,
     estimate_margins,
@@ -62,6 +63,14 @@ LEAST_SLACK = -0.1
 
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
+
+SURE_FACTOR, LEAST_SURE = 2.0, 0.05
+"""A NIC takes an arrival with a rate without a check where the estimated margin of every tenant is above so many times
+the largest error of estimates that checks have shown, and above that."""
+
+LEARNT_FROM, CHECKED_ONE_IN, FORGOTTEN = 64, 16, 0.001
+"""Checks from which errors of estimates are known; one of so many NICs is checked although its margins are surely
+enough; and the share of the largest error that every check forgets."""
 
 REMEMBERED_CHECKS = 1_024
 """Checks of trials that are remembered: what is placed in one step of a question is placed again in the next."""
@@ -133,13 +142,14 @@ class SamplingTrial(NamedTuple):
 class Checked(NamedTuple):
     """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms.
 
-    `at`: which of them is the arrival.
+    `at`: which of them is the arrival. `margins`: None where they were surely enough by what is expected: in `rough`
+    the arrival comes last then.
     """
 
     nic: int
     at: int
     arriving: SampledTenant
-    margins: Floats
+    margins: Floats | None
     rough: Floats
 
 
@@ -172,6 +182,7 @@ class SampledIndex:
         self._checked: Checked | None = None
         self._tried = TriedChecks()
         self._checks = oracle.checks
+        self._checked_nics, self._sure_nics, self._largest_error = 0, 0, 0.0
         self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
         limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
@@ -307,10 +318,11 @@ class SampledIndex:
             arriving = checked.arriving
             sampled.tenants = sampled.with_tenant(arriving, checked.at)
             self._make_room(len(sampled.tenants))
-            add_checked(
-                *self._arrays, sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants),
-                checked.margins, checked.rough, self.interference.loss,
-            )  # fmt: skip
+            joining = sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants)
+            if checked.margins is None:
+                add_estimated(*self._arrays, *joining, checked.rough, self.interference.loss)
+            else:
+                add_checked(*self._arrays, *joining, checked.margins, checked.rough, self.interference.loss)
             return
         if sampled is None:
             self.enter(nic)
@@ -426,22 +438,62 @@ class SampledIndex:
         arriving, members = self._sample(tenant), self._arrays[1]
         places, order = np.empty(COMPARED_NICS, dtype=np.int64), np.empty(COMPARED_NICS, dtype=np.int64)
         rough = np.empty((COMPARED_NICS, members.shape[1]))
-        given = self._models, self._learnt, self._weights
+        given, sure = (self._models, self._learnt, self._weights), self._sure_slack(arriving)
         if self._among is None:
             port = arriving.gbps, self.kind.line_rate_gbps
-            checked = rank_nics(
-                self._arrays, self._used, arriving.numbers, port, *given, self._limits, learns, places, rough, order
-            )
+            checked, slack, score = rank_nics(
+                self._arrays, self._used, arriving.numbers, port, *given, self._limits, sure, learns, places, rough,
+                order,
+            )  # fmt: skip
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
-            checked = rank_roughly(
+            checked, slack, score = rank_roughly(
                 *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
             )
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
-            found = self._check(sampled, arriving, rough[at], learns=learns)
+            if slack >= sure and not self._is_due(learns):
+                found = self._take_estimate(sampled, arriving, rough[at], score)
+            else:
+                found = self._check(sampled, arriving, rough[at], learns=learns)
+            slack = -math.inf  # it is that of the first
             if found is not None:
                 yield found, sampled.nic
+
+    def _sure_slack(self, arriving: SampledTenant) -> float:
+        """The estimated margin from which a NIC takes an arrival without a check; infinite where every one is checked:
+        of an arrival without a rate, every margin is small."""
+        if self._checked_nics < LEARNT_FROM or arriving.workload.is_saturated or not self._checks_itself:
+            return math.inf
+        return max(SURE_FACTOR * self._largest_error, LEAST_SURE)
+
+    def _is_due(self, learns: bool) -> bool:
+        """Whether a NIC is checked although its margins are surely enough, so that errors stay known."""
+        self._sure_nics += learns
+        return learns and self._sure_nics % CHECKED_ONE_IN == 0
+
+    @property
+    def _checks_itself(self) -> bool:
+        """Whether the oracle now answers what compiled checks do."""
+        return self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked
+
+    def _take_estimate(
+        self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, score: float
+    ) -> float | None:
+        """As `_check`, where the estimated margins of all are surely enough."""
+        at = sampled.place_of(arriving)
+        if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
+            return None
+        self._keep(sampled, Checked(sampled.nic.number, at, arriving, None, rough))
+        return self._of_kind(score)
+
+    def _keep(self, sampled: SampledNic, checked: Checked) -> None:
+        """Remember the last check; in a trial, all of them."""
+        self._checked = checked
+        if self._trial is not None:
+            if len(self._tried) >= REMEMBERED_CHECKS:
+                self._tried.clear()
+            self._tried[self._as_tried(sampled, checked.arriving)] = checked
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
@@ -466,8 +518,8 @@ class SampledIndex:
         if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
             return None
         margins, verdict = np.empty(1 + len(sampled.tenants)), CLOSE
-        if self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked:
-            verdict, score, mean_loss = check_arrival(
+        if self._checks is not None and self._checks_itself:
+            verdict, score, mean_loss, too_high = check_arrival(
                 self._arrays, sampled.place, at, arriving.numbers, self._checks.arrays, self._checks.exponents, rough,
                 margins, self._learnt, self._weights, RATES, learns,
             )  # fmt: skip
@@ -476,20 +528,19 @@ class SampledIndex:
             together = sampled.with_tenant(arriving, at)
             required = [tenant.required for tenant in together]
             met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
-            score, mean_loss = take_check(
+            score, mean_loss, too_high = take_check(
                 *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
                 self._weights, RATES, learns,
             )  # fmt: skip
+        if learns:
+            self._checked_nics += 1
+            self._largest_error = max(self._largest_error * (1.0 - FORGOTTEN), too_high)
         if mean_loss > 0.0:
             self._mean_loss = mean_loss
             self._weights = self._weigh()
         if not met:
             return None
-        self._checked = Checked(sampled.nic.number, at, arriving, margins, rough)
-        if self._trial is not None:
-            if len(self._tried) >= REMEMBERED_CHECKS:
-                self._tried.clear()
-            self._tried[self._as_tried(sampled, arriving)] = self._checked
+        self._keep(sampled, Checked(sampled.nic.number, at, arriving, margins, rough))
         return self._of_kind(score)
 
     def _check_of(self, sampled: SampledNic, tenant: Tenant) -> Checked | None:

@@ -18,6 +18,8 @@ FREE, GBPS, MARGIN, BY_NF = range(4)
 OFFSET, REQUIRED, ALONE = range(3)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
+FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
+FIRST_COMPARED = 6  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
 NOBODY = -1, 0, 0.0, 0.0, 0.0  # in the place of an arrival
 
@@ -38,16 +40,27 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
     # a kernel that returns an array takes microseconds longer
     most, found = len(places), 0
     best = np.full(most, np.inf)
-    worst, scores = np.inf, np.empty(NICS_AT_ONCE)
+    worst, scores, fits = np.inf, np.empty(NICS_AT_ONCE), np.empty(NICS_AT_ONCE, dtype=np.int64)
     for start in range(0, used, NICS_AT_ONCE):
-        here = slice(start, min(start + NICS_AT_ONCE, used))
-        write_scores(free[here], margin[here], left[here], own[here], alone, least_slack, cores, weights, scores)
-        for offset in range(here.stop - start):
-            score = scores[offset]
+        here, fitting = slice(start, min(start + NICS_AT_ONCE, used)), 0
+        for place in range(start, here.stop):
+            fits[fitting] = place
+            fitting += free[place] >= cores
+        few = fitting <= FEW_FIT
+        if not few:
+            fitting = here.stop - start
+            write_scores(free[here], margin[here], left[here], own[here], alone, least_slack, cores, weights, scores)
+        for offset in range(fitting):
+            place = fits[offset] if few else start + offset
+            if few:
+                score = score_at(
+                    free[place], margin[place], left[place], own[place], alone, least_slack, cores, weights
+                )  # fmt: skip
+            else:
+                score = scores[offset]
             # few NICs are among the best
             if not score <= worst or score == np.inf:
                 continue
-            place = start + offset
             if gbps > 0.0 and not taken[place] + gbps <= line_rate:
                 continue
             number = members[place, 0, 0]
@@ -66,33 +79,45 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
 
 
 @compile_kernel
-def rank_nics(known, used, arriving, port, models, learnt, weights, limits, learns, places, rough, order):  # type: ignore[no-untyped-def]
+def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure, learns, places, rough, order):  # type: ignore[no-untyped-def]
     """`rank_roughly` for the places that `preferred_nics` writes: one call hands over the arrays once.
 
-    `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`.
+    `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`. A few are enough
+    where the best of them has a slack of at least `sure`.
     """
     nics, members, tenants = known
     safe, most, least_checked, least_slack = limits
-    found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places)
-    checked = safe, most, least_checked
-    return rank_roughly(
-        nics, members, tenants, places[:found], arriving, models, learnt, weights, checked, learns, rough, order
-    )
+    few = len(places) if sure == np.inf else min(FIRST_COMPARED, len(places))
+    while True:
+        found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places[:few])
+        checked, slack, score = rank_roughly(
+            nics, members, tenants, places[:found], arriving, models, learnt, weights, (safe, most, least_checked),
+            learns, rough, order,
+        )  # fmt: skip
+        if slack >= sure or found < few or few == len(places):
+            return checked, slack, score
+        few = len(places)
 
 
 @compile_kernel
 def write_scores(free, margin, left, own, accepted, least_slack, cores, weights, scores):  # type: ignore[no-untyped-def]
-    """Write the score of each place as `preferred_nics` describes it, infinite where the arrival does not fit.
+    """Write the score of each place."""
+    for at in range(len(free)):
+        scores[at] = score_at(free[at], margin[at], left[at], own[at], accepted, least_slack, cores, weights)
 
-    There are no branches, so that it becomes vector instructions.
+
+@compile_kernel
+def score_at(free, margin, left, own, accepted, least_slack, cores, weights):  # type: ignore[no-untyped-def]
+    """The score of a NIC as `preferred_nics` describes it, infinite where the arrival does not fit.
+
+    There are no branches, so that many at once become vector instructions.
     """
     per_core, per_margin, before, after = weights
-    for at in range(len(free)):
-        slack = min(left[at], own[at] + accepted)
-        now = min(free[at] * per_core, max(margin[at], 0.0) * per_margin)
-        then = min((free[at] - cores) * per_core, max(slack, 0.0) * per_margin)
-        score = 1e6 - slack if slack < 0.0 else before * now + after * then
-        scores[at] = score if (free[at] >= cores) & (slack >= least_slack) else np.inf
+    slack = min(left, own + accepted)
+    now = min(free * per_core, max(margin, 0.0) * per_margin)
+    then = min((free - cores) * per_core, max(slack, 0.0) * per_margin)
+    score = 1e6 - slack if slack < 0.0 else before * now + after * then
+    return score if (free >= cores) & (slack >= least_slack) else np.inf
 
 
 @compile_kernel
@@ -124,9 +149,10 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 @compile_kernel
 def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
-    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many.
+    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, and
+    the slack and the score of the first, by estimate.
 
-    Scores are those of `write_scores`; where less than a safe margin is left by the estimate, most comes first.
+    Scores are those of `score_at`; where less than a safe margin is left by the estimate, most comes first.
     `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
     are left and lost are remembered.
     """
@@ -162,7 +188,9 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
         if slack[order[to]] >= least_slack:
             order[checked] = order[to]
             checked += 1
-    return checked
+    if not checked:
+        return 0, -np.inf, np.inf
+    return checked, slack[order[0]], scores[order[0]]
 
 
 @compile_kernel
@@ -180,17 +208,18 @@ def check_arrival(known, place, at, arriving, models, exponents, rough, margins,
             rows[number], needed[number] = members[place, 1 + present, 1], tenants[place, present, REQUIRED]
     verdict = check_members(numbers, whole, packed, exponents, rows, needed, kpps)
     if verdict == CLOSE:
-        return verdict, 0.0, 0.0
-    score, mean_loss = take_check(
+        return verdict, 0.0, 0.0, 0.0
+    score, mean_loss, error = take_check(
         nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns
     )
-    return verdict, score, mean_loss
+    return verdict, score, mean_loss, error
 
 
 @compile_kernel
 def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns):  # type: ignore[no-untyped-def]
     """Write the margins of the tenants of a NIC with an arrival at `at` of them, which were checked to get `kpps`, NaN
-    where they are not known; return the score of the NIC, and the mean loss, 0 where nothing was learnt.
+    where they are not known; return the score of the NIC, the mean loss, 0 where nothing was learnt, and by how much
+    the margin of one of them was estimated too high.
 
     `rough`: what is expected of the tenants, and of the arrival behind them, which is moved to `at`.
     """
@@ -198,10 +227,13 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
     size = members[place, 0, 1]
     nfs, margins_alone, expected = np.empty(size + 1, dtype=np.int64), np.empty(size + 1), rough[size]
     own = left = EMPTY_MARGIN
+    too_high = 0.0
     for number in range(size, -1, -1):
         if number == at:
             nfs[number], margins_alone[number], rough[number] = nf, alone, expected
             own = margins[number] = _margin_of(kpps[number], required)
+            if alone + expected - own > too_high:
+                too_high = alone + expected - own
             continue
         present = number if number < at else number - 1
         nfs[number], margins_alone[number] = members[place, 1 + present, 0], tenants[place, present, ALONE]
@@ -210,6 +242,8 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
         # behind a violated SLA they are not known
         if margin < left:
             left = margin
+        if tenants[place, present, OFFSET] + rough[number] - margin > too_high:
+            too_high = tenants[place, present, OFFSET] + rough[number] - margin
     mean_loss = 0.0
     if learns:
         nics[BY_NF + nf, place] = left
@@ -220,7 +254,7 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
             biases, offset = (by_size, by_neighbour, count), tenants[place, :, OFFSET]
             mean_loss = learn_margins(loss, biases, nfs, margins, margins_alone, rough, offset, at, rates)
             weights = weights[0], 1.0 / mean_loss, weights[2], weights[3]
-    return score_of(nics, place, cores, min(left, own), weights), mean_loss
+    return score_of(nics, place, cores, min(left, own), weights), mean_loss, too_high
 
 
 @compile_kernel
@@ -253,6 +287,19 @@ def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untype
     here[1 + at, 0], here[1 + at, 1] = nf, row
     tenants[place, at, REQUIRED], tenants[place, at, ALONE] = required, alone
     here[0, 1] = size + 1
+
+
+@compile_kernel
+def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, loss):  # type: ignore[no-untyped-def]
+    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them."""
+    size = members[place, 0, 1]
+    margins, expected = np.empty(size + 1), np.empty(size + 1)
+    for number in range(size + 1):
+        present = size if number == at else number if number < at else number - 1
+        expected[number] = rough[present]
+        offset = arriving[4] if number == at else tenants[place, present, OFFSET]
+        margins[number] = offset + expected[number]
+    add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, loss)
 
 
 @compile_kernel
