@@ -7,8 +7,6 @@ spared there is lost by its neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from math import inf
 
 from placer.model.nic_kind import NicKind, choices_on
 from placer.model.oracle import Oracle
@@ -36,6 +34,6 @@ def order_choices(
 def _carried_alone(kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload) -> float:
     """The most that a NIC of some kind carries of the workload alone, kpps; a GPU's part does not depend on cores."""
     # the truth of a testbed is never above the rate: what it could carry is what it carries of more
-    asked = workload if workload.promises_latency else replace(workload, rate_kpps=inf)
+    asked = workload if workload.promises_latency else workload.saturated
     carried = (oracles[kind.index].solo(asked) for kind in kinds if not kind.paced and kind.hosts(workload))
     return max(carried, default=0.0)

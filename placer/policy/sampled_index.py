@@ -32,8 +32,10 @@ from placer.policy.sampled_kernels import (
     add_checked,
     add_estimated,
     add_member,
+    add_unchecked,
     check_arrival,
     estimate_margins,
+    expect_change,
     preferred_nics,
     rank_nics,
     rank_roughly,
@@ -64,11 +66,11 @@ LEAST_SLACK = -0.1
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
-SURE_FACTOR, LEAST_SURE = 2.0, 0.05
+SURE_FACTOR, LEAST_SURE = 1.5, 0.05
 """A NIC takes an arrival with a rate without a check where the estimated margin of every tenant is above so many times
 the largest error of estimates that checks have shown, and above that."""
 
-LEARNT_FROM, CHECKED_ONE_IN, FORGOTTEN = 64, 16, 0.001
+LEARNT_FROM, CHECKED_ONE_IN, FORGOTTEN = 64, 64, 0.001
 """Checks from which errors of estimates are known; one of so many NICs is checked although its margins are surely
 enough; and the share of the largest error that every check forgets."""
 
@@ -330,10 +332,14 @@ class SampledIndex:
         elif all(tenant.id != present.id for present in sampled.tenants):
             arriving = self._sample(tenant)
             at = sampled.place_of(arriving)
-            together = sampled.with_tenant(arriving, at)
-            self._make_room(len(together))
-            add_member(*self._arrays[1:], sampled.place, at, arriving.numbers)
-            self._take(sampled, together)
+            sampled.tenants = sampled.with_tenant(arriving, at)
+            self._make_room(len(sampled.tenants))
+            least = add_unchecked(
+                *self._arrays, sampled.place, at, arriving.numbers, self._gbps_of(sampled.tenants), self._models,
+                self._learnt,
+            )  # fmt: skip
+            if least >= self._sure_slack(arriving):
+                return
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
@@ -341,6 +347,31 @@ class SampledIndex:
             lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
             kpps = [lowest[workload] for workload in co_location]
         write_known(*self._arrays, sampled.place, np.asarray(kpps), self._models, self._learnt)
+
+    def load_kernels(self, nic: Nic, tenant: Tenant) -> None:
+        """Load the compiled parts that only a long run of arrivals needs; what is known of the NIC is lost."""
+        arriving, size = self._sample(tenant), len(self._nics[nic.number].tenants)
+        self._make_room(size + 2)
+        given = *self._arrays, self._nics[nic.number].place, 0, arriving.numbers, 0.0
+        add_estimated(*given, np.zeros(size + 1), self.interference.loss)
+        add_unchecked(*given, self._models, self._learnt)
+        expect_change(*given[1:4], 0, arriving.numbers, self._models, self._learnt)
+        self.close(nic)
+
+    def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
+        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None where only a check tells.
+        """
+        sampled = self._nics.get(nic.number)
+        if sampled is None:
+            return None
+        changed = self._sample(after)
+        sure = self._sure_slack(changed)
+        if sure == math.inf:
+            return None
+        at = [present.id for present in sampled.tenants].index(before.id)
+        least, own = expect_change(*self._arrays[1:], sampled.place, at, changed.numbers, self._models, self._learnt)
+        least = min(least, own - math.log1p(headroom))
+        return least > 0.0 if abs(least) >= sure else None
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""

@@ -291,15 +291,38 @@ def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untype
 
 @compile_kernel
 def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, loss):  # type: ignore[no-untyped-def]
-    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them."""
-    size = members[place, 0, 1]
+    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them; return the least margin."""
+    size, least = members[place, 0, 1], EMPTY_MARGIN
     margins, expected = np.empty(size + 1), np.empty(size + 1)
     for number in range(size + 1):
         present = size if number == at else number if number < at else number - 1
         expected[number] = rough[present]
         offset = arriving[4] if number == at else tenants[place, present, OFFSET]
         margins[number] = offset + expected[number]
+        least = min(least, margins[number])
     add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, loss)
+    return least
+
+
+@compile_kernel
+def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
+    """As `add_estimated`, of an arrival of which nothing is expected yet."""
+    rough = np.empty((1, 1 + members[place, 0, 1]))
+    write_rough(members, np.full(1, place), arriving, models, learnt, rough)
+    return add_estimated(nics, members, tenants, place, at, arriving, gbps, rough[0], learnt[0])
+
+
+@compile_kernel
+def expect_change(members, tenants, place, at, changed, models, learnt):  # type: ignore[no-untyped-def]
+    """The least margin of the others, and that of the tenant at `at` of a NIC, by estimate, if it became `changed`."""
+    here, size = members[place : place + 1].copy(), members[place, 0, 1]
+    here[0, 1 + at, 0], here[0, 1 + at, 1] = changed[0], changed[1]
+    rough, least = np.empty((1, size)), EMPTY_MARGIN
+    write_rough(here, np.zeros(1, dtype=np.int64), NOBODY, models, learnt, rough)
+    for tenant in range(size):
+        if tenant != at:
+            least = min(least, tenants[place, tenant, OFFSET] + rough[0, tenant])
+    return least, changed[4] + rough[0, at]
 
 
 @compile_kernel
