@@ -41,12 +41,13 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
     most, found = len(places), 0
     best = np.full(most, np.inf)
     worst, scores, fits = np.inf, np.empty(NICS_AT_ONCE), np.empty(NICS_AT_ONCE, dtype=np.int64)
+    few = True
     for start in range(0, used, NICS_AT_ONCE):
         here, fitting = slice(start, min(start + NICS_AT_ONCE, used)), 0
-        for place in range(start, here.stop):
+        for place in range(start, here.stop if few else start):
             fits[fitting] = place
             fitting += free[place] >= cores
-        few = fitting <= FEW_FIT
+        few = few and fitting <= FEW_FIT
         if not few:
             fitting = here.stop - start
             write_scores(free[here], margin[here], left[here], own[here], alone, least_slack, cores, weights, scores)
