@@ -66,13 +66,11 @@ LEAST_SLACK = -0.1
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
-SURE_FACTOR, LEAST_SURE = 1.5, 0.05
-"""A NIC takes an arrival with a rate without a check where the estimated margin of every tenant is above so many times
-the largest error of estimates that checks have shown, and above that."""
+LEARNT_FROM, CHECKED_ONE_IN = 64, 64
+"""Checks from which errors of estimates are known; and of how many NICs whose margins are surely enough one is checked
+all the same."""
 
-LEARNT_FROM, CHECKED_ONE_IN, FORGOTTEN = 64, 64, 0.001
-"""Checks from which errors of estimates are known; one of so many NICs is checked although its margins are surely
-enough; and the share of the largest error that every check forgets."""
+SURELY_CARRIED = 1.0 - 1e-9  # the share of the line rate up to which rounding does not decide whether the port has it
 
 REMEMBERED_CHECKS = 1_024
 """Checks of trials that are remembered: what is placed in one step of a question is placed again in the next."""
@@ -184,14 +182,14 @@ class SampledIndex:
         self._checked: Checked | None = None
         self._tried = TriedChecks()
         self._checks = oracle.checks
-        self._checked_nics, self._sure_nics, self._largest_error = 0, 0, 0.0
+        self._checked_nics, self._sure_nics = 0, 0
         self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
         limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         self._limits = *limits, LEAST_SLACK
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
-        self._learnt = self.interference.loss, *no_biases(nfs, width)
+        self._learnt = self.interference.loss, *no_biases(nfs, width), np.zeros(nfs)
         nics = np.zeros((BY_NF + 2 * nfs, FIRST_SIZE))
         nics[FREE] = -1.0
         self._arrays: NicArrays = (
@@ -322,7 +320,7 @@ class SampledIndex:
             self._make_room(len(sampled.tenants))
             joining = sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants)
             if checked.margins is None:
-                add_estimated(*self._arrays, *joining, checked.rough, self.interference.loss)
+                add_estimated(*self._arrays, *joining, checked.rough, self._learnt)
             else:
                 add_checked(*self._arrays, *joining, checked.margins, checked.rough, self.interference.loss)
             return
@@ -334,11 +332,11 @@ class SampledIndex:
             at = sampled.place_of(arriving)
             sampled.tenants = sampled.with_tenant(arriving, at)
             self._make_room(len(sampled.tenants))
-            least = add_unchecked(
+            sure = add_unchecked(
                 *self._arrays, sampled.place, at, arriving.numbers, self._gbps_of(sampled.tenants), self._models,
                 self._learnt,
             )  # fmt: skip
-            if least >= self._sure_slack(arriving):
+            if sure and self._goes_unchecked(arriving):
                 return
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
@@ -353,9 +351,9 @@ class SampledIndex:
         arriving, size = self._sample(tenant), len(self._nics[nic.number].tenants)
         self._make_room(size + 2)
         given = *self._arrays, self._nics[nic.number].place, 0, arriving.numbers, 0.0
-        add_estimated(*given, np.zeros(size + 1), self.interference.loss)
+        add_estimated(*given, np.zeros(size + 1), self._learnt)
         add_unchecked(*given, self._models, self._learnt)
-        expect_change(*given[1:4], 0, arriving.numbers, self._models, self._learnt)
+        expect_change(*given[1:4], 0, arriving.numbers, 0.0, self._models, self._learnt)
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
@@ -365,13 +363,12 @@ class SampledIndex:
         if sampled is None:
             return None
         changed = self._sample(after)
-        sure = self._sure_slack(changed)
-        if sure == math.inf:
+        if not self._goes_unchecked(changed):
             return None
         at = [present.id for present in sampled.tenants].index(before.id)
-        least, own = expect_change(*self._arrays[1:], sampled.place, at, changed.numbers, self._models, self._learnt)
-        least = min(least, own - math.log1p(headroom))
-        return least > 0.0 if abs(least) >= sure else None
+        more, numbers = math.log1p(headroom), changed.numbers
+        found = expect_change(*self._arrays[1:], sampled.place, at, numbers, more, self._models, self._learnt)
+        return None if found == CLOSE else found == MET
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
@@ -469,34 +466,32 @@ class SampledIndex:
         arriving, members = self._sample(tenant), self._arrays[1]
         places, order = np.empty(COMPARED_NICS, dtype=np.int64), np.empty(COMPARED_NICS, dtype=np.int64)
         rough = np.empty((COMPARED_NICS, members.shape[1]))
-        given, sure = (self._models, self._learnt, self._weights), self._sure_slack(arriving)
+        given, sure = (self._models, self._learnt, self._weights), self._goes_unchecked(arriving)
         if self._among is None:
             port = arriving.gbps, self.kind.line_rate_gbps
-            checked, slack, score = rank_nics(
+            checked, surplus, score = rank_nics(
                 self._arrays, self._used, arriving.numbers, port, *given, self._limits, sure, learns, places, rough,
                 order,
             )  # fmt: skip
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
-            checked, slack, score = rank_roughly(
+            checked, surplus, score = rank_roughly(
                 *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
             )
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
-            if slack >= sure and not self._is_due(learns):
+            if sure and surplus >= 0.0 and not self._is_due(learns):
                 found = self._take_estimate(sampled, arriving, rough[at], score)
             else:
                 found = self._check(sampled, arriving, rough[at], learns=learns)
-            slack = -math.inf  # it is that of the first
+            sure = False  # only the first surely fits
             if found is not None:
                 yield found, sampled.nic
 
-    def _sure_slack(self, arriving: SampledTenant) -> float:
-        """The estimated margin from which a NIC takes an arrival without a check; infinite where every one is checked:
-        of an arrival without a rate, every margin is small."""
-        if self._checked_nics < LEARNT_FROM or arriving.workload.is_saturated or not self._checks_itself:
-            return math.inf
-        return max(SURE_FACTOR * self._largest_error, LEAST_SURE)
+    def _goes_unchecked(self, arriving: SampledTenant) -> bool:
+        """Whether a NIC on which all margins are surely enough takes the arrival without a check: only with a rate, as
+        the SLA of any other leaves small margins."""
+        return self._checked_nics >= LEARNT_FROM and not arriving.workload.is_saturated and self._checks_itself
 
     def _is_due(self, learns: bool) -> bool:
         """Whether a NIC is checked although its margins are surely enough, so that errors stay known."""
@@ -513,7 +508,7 @@ class SampledIndex:
     ) -> float | None:
         """As `_check`, where the estimated margins of all are surely enough."""
         at = sampled.place_of(arriving)
-        if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
+        if not self._has_port_with(sampled, arriving, at):
             return None
         self._keep(sampled, Checked(sampled.nic.number, at, arriving, None, rough))
         return self._of_kind(score)
@@ -546,11 +541,11 @@ class SampledIndex:
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
         at = sampled.place_of(arriving)
-        if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
+        if not self._has_port_with(sampled, arriving, at):
             return None
         margins, verdict = np.empty(1 + len(sampled.tenants)), CLOSE
         if self._checks is not None and self._checks_itself:
-            verdict, score, mean_loss, too_high = check_arrival(
+            verdict, score, mean_loss = check_arrival(
                 self._arrays, sampled.place, at, arriving.numbers, self._checks.arrays, self._checks.exponents, rough,
                 margins, self._learnt, self._weights, RATES, learns,
             )  # fmt: skip
@@ -559,13 +554,11 @@ class SampledIndex:
             together = sampled.with_tenant(arriving, at)
             required = [tenant.required for tenant in together]
             met, kpps = self.oracle.meets(tuple([tenant.workload for tenant in together]), required)
-            score, mean_loss, too_high = take_check(
+            score, mean_loss = take_check(
                 *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
                 self._weights, RATES, learns,
             )  # fmt: skip
-        if learns:
-            self._checked_nics += 1
-            self._largest_error = max(self._largest_error * (1.0 - FORGOTTEN), too_high)
+        self._checked_nics += learns
         if mean_loss > 0.0:
             self._mean_loss = mean_loss
             self._weights = self._weigh()
@@ -589,6 +582,13 @@ class SampledIndex:
         """All on which the margins of a check depend."""
         together = [(tenant.key, tenant.required) for tenant in (arriving, *sampled.tenants)]
         return sampled.nic.number, self.oracle.revision, tuple(together)
+
+    def _has_port_with(self, sampled: SampledNic, arriving: SampledTenant, at: int) -> bool:
+        """`_has_port_for` its tenants and an arrival at that place; it is summed up where rounding may decide."""
+        line_rate = self.kind.line_rate_gbps
+        if float(self._arrays[0][GBPS, sampled.place]) + arriving.gbps <= SURELY_CARRIED * line_rate:
+            return True
+        return arriving.gbps == 0.0 or self._has_port_for(sampled.with_tenant(arriving, at))
 
     def _has_port_for(self, tenants: Sequence[SampledTenant]) -> bool:
         """Whether the port carries the packets that are offered to all of these."""

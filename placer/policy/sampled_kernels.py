@@ -12,14 +12,18 @@ import math
 import numpy as np
 
 from placer.policy.kernels import compile_kernel
-from predictor.contention.checks import CLOSE, check_members, write_rough_logarithms
+from predictor.contention.checks import CLOSE, MET, VIOLATED, check_members, write_rough_logarithms
 
 FREE, GBPS, MARGIN, BY_NF = range(4)
 OFFSET, REQUIRED, ALONE = range(3)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
 FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
-FIRST_COMPARED = 6  # NICs of which margins are estimated first, where the best may be taken without a check
+SURE_FACTOR, LEAST_SURE = 1.5, 0.05
+"""A margin is surely enough if it is estimated to be so many times the largest error that estimates of the NF have had,
+and at least that."""
+FORGOTTEN = 0.001  # the share of the largest error that each check of the NF forgets
+FIRST_COMPARED = 4  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
 NOBODY = -1, 0, 0.0, 0.0, 0.0  # in the place of an arrival
 
@@ -84,19 +88,19 @@ def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure
     """`rank_roughly` for the places that `preferred_nics` writes: one call hands over the arrays once.
 
     `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`. A few are enough
-    where the best of them has a slack of at least `sure`.
+    where the margins of the best of them are surely enough, if `sure` asks for that.
     """
     nics, members, tenants = known
     safe, most, least_checked, least_slack = limits
-    few = len(places) if sure == np.inf else min(FIRST_COMPARED, len(places))
+    few = min(FIRST_COMPARED, len(places)) if sure else len(places)
     while True:
         found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places[:few])
-        checked, slack, score = rank_roughly(
+        checked, surplus, score = rank_roughly(
             nics, members, tenants, places[:found], arriving, models, learnt, weights, (safe, most, least_checked),
             learns, rough, order,
         )  # fmt: skip
-        if slack >= sure or found < few or few == len(places):
-            return checked, slack, score
+        if surplus >= 0.0 or found < few or few == len(places):
+            return checked, surplus, score
         few = len(places)
 
 
@@ -126,10 +130,11 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
     """Write about the logarithm of the share of its throughput alone that each tenant at these places keeps, and behind
     them that of an arrival beside them, if its NF is not negative.
 
-    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses and biases.
+    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases, and
+    the largest error by NF.
     """
     numbers, whole, packed, surfaces = models
-    loss, by_size, by_neighbour, _ = learnt
+    loss, by_size, by_neighbour, _, _ = learnt
     joining = arriving[0] >= 0
     nfs, rows = (np.empty(rough.shape, dtype=np.int64), np.empty(rough.shape, dtype=np.int64))
     sizes = np.empty(len(places), dtype=np.int64)
@@ -150,8 +155,8 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 @compile_kernel
 def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
-    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, and
-    the slack and the score of the first, by estimate.
+    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, by how
+    much the margins of the first are more than surely enough, and its score, both by estimate.
 
     Scores are those of `score_at`; where less than a safe margin is left by the estimate, most comes first.
     `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
@@ -162,14 +167,16 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
     nf, _, cores, _, alone = arriving
     left, own_lost = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
     per_core, per_margin, before, after = weights
-    scores, slack = np.empty(len(places)), np.empty(len(places))
+    scores, slack, surplus = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     for at in range(len(places)):
         place = places[at]
         number, size = members[place, 0]
-        least = EMPTY_MARGIN
+        own, least = rough[at, size], EMPTY_MARGIN
+        surplus[at] = alone + own - sure_margin(learnt, nf)
         for tenant in range(size):
-            least = min(least, tenants[place, tenant, OFFSET] + rough[at, tenant])
-        own = rough[at, size]
+            margin = tenants[place, tenant, OFFSET] + rough[at, tenant]
+            least = min(least, margin)
+            surplus[at] = min(surplus[at], margin - sure_margin(learnt, members[place, 1 + tenant, 0]))
         if learns:
             left[place], own_lost[place] = least, own
         least = min(least, alone + own)
@@ -191,7 +198,21 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
             checked += 1
     if not checked:
         return 0, -np.inf, np.inf
-    return checked, slack[order[0]], scores[order[0]]
+    return checked, surplus[order[0]], scores[order[0]]
+
+
+@compile_kernel
+def sure_margin(learnt, nf):  # type: ignore[no-untyped-def]
+    """The estimated margin of a tenant that is surely enough."""
+    return max(SURE_FACTOR * learnt[4][nf], LEAST_SURE)
+
+
+@compile_kernel
+def note_error(learnt, nf, error):  # type: ignore[no-untyped-def]
+    """Remember by how much the margin of a tenant was estimated too high, if it is known."""
+    learnt[4][nf] *= 1.0 - FORGOTTEN
+    if error > learnt[4][nf]:
+        learnt[4][nf] = error
 
 
 @compile_kernel
@@ -209,18 +230,17 @@ def check_arrival(known, place, at, arriving, models, exponents, rough, margins,
             rows[number], needed[number] = members[place, 1 + present, 1], tenants[place, present, REQUIRED]
     verdict = check_members(numbers, whole, packed, exponents, rows, needed, kpps)
     if verdict == CLOSE:
-        return verdict, 0.0, 0.0, 0.0
-    score, mean_loss, error = take_check(
+        return verdict, 0.0, 0.0
+    score, mean_loss = take_check(
         nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns
     )
-    return verdict, score, mean_loss, error
+    return verdict, score, mean_loss
 
 
 @compile_kernel
 def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins, learnt, weights, rates, learns):  # type: ignore[no-untyped-def]
     """Write the margins of the tenants of a NIC with an arrival at `at` of them, which were checked to get `kpps`, NaN
-    where they are not known; return the score of the NIC, the mean loss, 0 where nothing was learnt, and by how much
-    the margin of one of them was estimated too high.
+    where they are not known; return the score of the NIC, and the mean loss, 0 where nothing was learnt.
 
     `rough`: what is expected of the tenants, and of the arrival behind them, which is moved to `at`.
     """
@@ -228,13 +248,12 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
     size = members[place, 0, 1]
     nfs, margins_alone, expected = np.empty(size + 1, dtype=np.int64), np.empty(size + 1), rough[size]
     own = left = EMPTY_MARGIN
-    too_high = 0.0
     for number in range(size, -1, -1):
         if number == at:
             nfs[number], margins_alone[number], rough[number] = nf, alone, expected
             own = margins[number] = _margin_of(kpps[number], required)
-            if alone + expected - own > too_high:
-                too_high = alone + expected - own
+            if learns:
+                note_error(learnt, nf, alone + expected - own)
             continue
         present = number if number < at else number - 1
         nfs[number], margins_alone[number] = members[place, 1 + present, 0], tenants[place, present, ALONE]
@@ -243,19 +262,19 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
         # behind a violated SLA they are not known
         if margin < left:
             left = margin
-        if tenants[place, present, OFFSET] + rough[number] - margin > too_high:
-            too_high = tenants[place, present, OFFSET] + rough[number] - margin
+        if learns:
+            note_error(learnt, nfs[number], tenants[place, present, OFFSET] + rough[number] - margin)
     mean_loss = 0.0
     if learns:
         nics[BY_NF + nf, place] = left
         if own == own:
             nics[BY_NF + (len(nics) - BY_NF) // 2 + nf, place] = own - alone
-        loss, by_size, by_neighbour, count = learnt
+        loss, by_size, by_neighbour, count, _ = learnt
         if size + 1 < by_size.shape[1]:
             biases, offset = (by_size, by_neighbour, count), tenants[place, :, OFFSET]
             mean_loss = learn_margins(loss, biases, nfs, margins, margins_alone, rough, offset, at, rates)
             weights = weights[0], 1.0 / mean_loss, weights[2], weights[3]
-    return score_of(nics, place, cores, min(left, own), weights), mean_loss, too_high
+    return score_of(nics, place, cores, min(left, own), weights), mean_loss
 
 
 @compile_kernel
@@ -291,18 +310,20 @@ def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untype
 
 
 @compile_kernel
-def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, loss):  # type: ignore[no-untyped-def]
-    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them; return the least margin."""
-    size, least = members[place, 0, 1], EMPTY_MARGIN
+def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, learnt):  # type: ignore[no-untyped-def]
+    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them; return whether all margins
+    are surely enough."""
+    size, sure = members[place, 0, 1], True
     margins, expected = np.empty(size + 1), np.empty(size + 1)
     for number in range(size + 1):
         present = size if number == at else number if number < at else number - 1
-        expected[number] = rough[present]
-        offset = arriving[4] if number == at else tenants[place, present, OFFSET]
-        margins[number] = offset + expected[number]
-        least = min(least, margins[number])
-    add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, loss)
-    return least
+        expected[number], margins[number] = rough[present], arriving[4] + rough[present]
+        if number != at:
+            margins[number] = tenants[place, present, OFFSET] + rough[present]
+    add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, learnt[0])
+    for number in range(size + 1):
+        sure = sure and margins[number] >= sure_margin(learnt, members[place, 1 + number, 0])
+    return sure
 
 
 @compile_kernel
@@ -310,20 +331,25 @@ def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, lea
     """As `add_estimated`, of an arrival of which nothing is expected yet."""
     rough = np.empty((1, 1 + members[place, 0, 1]))
     write_rough(members, np.full(1, place), arriving, models, learnt, rough)
-    return add_estimated(nics, members, tenants, place, at, arriving, gbps, rough[0], learnt[0])
+    return add_estimated(nics, members, tenants, place, at, arriving, gbps, rough[0], learnt)
 
 
 @compile_kernel
-def expect_change(members, tenants, place, at, changed, models, learnt):  # type: ignore[no-untyped-def]
-    """The least margin of the others, and that of the tenant at `at` of a NIC, by estimate, if it became `changed`."""
-    here, size = members[place : place + 1].copy(), members[place, 0, 1]
+def expect_change(members, tenants, place, at, changed, headroom, models, learnt):  # type: ignore[no-untyped-def]
+    """Whether every SLA is met if the tenant at `at` of a NIC becomes `changed`, its own by so much more, in logarithms:
+    `MET`, `VIOLATED` or, where estimates do not tell, `CLOSE`."""
+    here, size, found = members[place : place + 1].copy(), members[place, 0, 1], MET
     here[0, 1 + at, 0], here[0, 1 + at, 1] = changed[0], changed[1]
-    rough, least = np.empty((1, size)), EMPTY_MARGIN
+    rough = np.empty((1, size))
     write_rough(here, np.zeros(1, dtype=np.int64), NOBODY, models, learnt, rough)
     for tenant in range(size):
-        if tenant != at:
-            least = min(least, tenants[place, tenant, OFFSET] + rough[0, tenant])
-    return least, changed[4] + rough[0, at]
+        margin = changed[4] - headroom if tenant == at else tenants[place, tenant, OFFSET]
+        sure = sure_margin(learnt, here[0, 1 + tenant, 0])
+        if margin + rough[0, tenant] <= -sure:
+            return VIOLATED
+        if margin + rough[0, tenant] < sure:
+            found = CLOSE
+    return found
 
 
 @compile_kernel
