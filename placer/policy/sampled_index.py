@@ -357,8 +357,7 @@ class SampledIndex:
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
-        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None where only a check tells.
-        """
+        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None where only a check tells."""
         sampled = self._nics.get(nic.number)
         if sampled is None:
             return None
@@ -503,9 +502,7 @@ class SampledIndex:
         """Whether the oracle now answers what compiled checks do."""
         return self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked
 
-    def _take_estimate(
-        self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, score: float
-    ) -> float | None:
+    def _take_estimate(self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, score: float) -> float | None:
         """As `_check`, where the estimated margins of all are surely enough."""
         at = sampled.place_of(arriving)
         if not self._has_port_with(sampled, arriving, at):

@@ -130,8 +130,8 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
     """Write about the logarithm of the share of its throughput alone that each tenant at these places keeps, and behind
     them that of an arrival beside them, if its NF is not negative.
 
-    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases, and
-    the largest error by NF.
+    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases,
+    and the largest error by NF.
     """
     numbers, whole, packed, surfaces = models
     loss, by_size, by_neighbour, _, _ = learnt
@@ -155,8 +155,8 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 @compile_kernel
 def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
-    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, by how
-    much the margins of the first are more than surely enough, and its score, both by estimate.
+    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, by
+    how much the margins of the first are more than surely enough, and its score, both by estimate.
 
     Scores are those of `score_at`; where less than a safe margin is left by the estimate, most comes first.
     `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
@@ -336,7 +336,7 @@ def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, lea
 
 @compile_kernel
 def expect_change(members, tenants, place, at, changed, headroom, models, learnt):  # type: ignore[no-untyped-def]
-    """Whether every SLA is met if the tenant at `at` of a NIC becomes `changed`, its own by so much more, in logarithms:
+    """Whether every SLA is met if the tenant at `at` of a NIC becomes `changed`, its own by so much more (logarithm):
     `MET`, `VIOLATED` or, where estimates do not tell, `CLOSE`."""
     here, size, found = members[place : place + 1].copy(), members[place, 0, 1], MET
     here[0, 1 + at, 0], here[0, 1 + at, 1] = changed[0], changed[1]
