@@ -3,7 +3,8 @@
 Then hardly two NICs are equal. What each NF loses beside each other one on average says what margin every NIC would
 have left after an arrival. Of those that the rule prefers by this, the margins are estimated from the traffic of their
 tenants. In the order of these estimates NICs are checked exactly, and the first on which every SLA is met takes the
-arrival. What a check shows about a NIC that did not fit is remembered for the NF.
+arrival. What a check shows about a NIC that did not fit is remembered for the NF. Where the estimates of all margins
+are surely enough, an arrival with a rate takes the NIC without a check.
 """
 
 from __future__ import annotations
@@ -357,7 +358,8 @@ class SampledIndex:
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
-        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None where only a check tells."""
+        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None if only a check
+        shows it."""
         sampled = self._nics.get(nic.number)
         if sampled is None:
             return None

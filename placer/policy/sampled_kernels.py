@@ -337,7 +337,7 @@ def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, lea
 @compile_kernel
 def expect_change(members, tenants, place, at, changed, headroom, models, learnt):  # type: ignore[no-untyped-def]
     """Whether every SLA is met if the tenant at `at` of a NIC becomes `changed`, its own by so much more (logarithm):
-    `MET`, `VIOLATED` or, where estimates do not tell, `CLOSE`."""
+    `MET`, `VIOLATED` or, if estimates are not enough, `CLOSE`."""
     here, size, found = members[place : place + 1].copy(), members[place, 0, 1], MET
     here[0, 1 + at, 0], here[0, 1 + at, 1] = changed[0], changed[1]
     rough = np.empty((1, size))

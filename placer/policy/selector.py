@@ -232,7 +232,7 @@ class Selector:
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
         """Whether every SLA is met on a NIC that has the cores if a tenant changes, the tenant's by so much more; None
-        where only a check tells."""
+        if only a check shows it."""
         indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
         index = indexes[nic.kind.index] if indexes else None
         return index.expects(nic, before, after, headroom) if isinstance(index, SampledIndex) else None
