@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import inf
 from statistics import median
 
 import numpy as np
@@ -66,7 +65,7 @@ def _carried(
 ) -> float:
     """The most that a NIC of some kind carries of the workload, kpps; a GPU's part does not depend on cores."""
     # the truth of a testbed is never above the rate: what it could carry is what it carries of more
-    asked = workload if workload.promises_latency else replace(workload, rate_kpps=inf)
+    asked = workload if workload.promises_latency else workload.saturated
     carried = (
         oracle.solo(asked) if neighbours is None else neighbours.carried(kind, oracle, asked)
         for kind, oracle in ((kind, oracles[kind.index]) for kind in kinds)
