@@ -12,6 +12,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
+from placer.policy.cores import FIRST_ROOM, UsualNeighbours, choose_with_cores, order_choices
 from placer.policy.preemption import Preemption, find_preemption
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule, length_of
@@ -88,7 +89,7 @@ def explain(
         raise InputError.of("ID", f"'{only}' is not among the arrivals")
     fleet = Fleet(kinds)
     settle_running(arrivals, fleet)
-    selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
+    placing = RuleChoice(fleet, oracles, rule, length_of(arrivals))
     verdicts: dict[int, tuple[Verdict, ...]] = {}
     preemptions: dict[int, Preemption | None] = {}
     ranked = have_priorities(arrivals)
@@ -97,10 +98,10 @@ def explain(
 
     def choose(index: int) -> Nic | NicKind | None:
         tenant = arrivals[index].tenant
-        choice, workload = choose_with_cores(selector, kinds, tenant)
+        choice, workload = placing.choose(tenant)
         arrivals[index] = replace(arrivals[index], workload=workload)
         if only in (None, tenant.id):
-            verdicts[index] = tuple(verdicts_on(fleet, oracles, tenant, choice))
+            verdicts[index] = tuple(verdicts_on(fleet, oracles, tenant, placing.tried, choice))
             if ranked and choice is None:
                 found = find_preemption(fleet, oracles, tenant, arrivals[index].priority, priorities)
                 preemptions[index] = found
@@ -131,30 +132,33 @@ def _with_preemption(verdicts: Iterable[Verdict], found: Preemption | None) -> I
             yield replace(verdict, nics=others)
 
 
-def choose_with_cores(
-    selector: Selector, kinds: Sequence[NicKind], tenant: Tenant
-) -> tuple[Nic | NicKind | None, Workload]:
-    """The choice for an arrival, and its workload with the cores that it gets: the fewest that some NIC in use takes.
-    Where none takes it, the fewest with which a NIC can be opened. A rejected one has the cores that it had."""
-    of_kinds = [kind.choices(tenant.workload) for kind in kinds if kind.hosts(tenant.workload)]
-    tried = sorted({choice for choices in of_kinds for choice in choices}, key=lambda workload: workload.cores)
-    opened: tuple[Nic | NicKind | None, Workload] = (None, tenant.workload)
-    for number, workload in enumerate(tried or [tenant.workload]):
-        sized = replace(tenant, workload=workload)
-        if number == 0:
-            selector.observe(sized)
-        choice = selector.choose(sized)
-        if isinstance(choice, Nic):
-            return choice, workload
-        if choice is not None and opened[0] is None:
-            opened = choice, workload
-    return opened
+class RuleChoice:
+    """Chooses NICs and cores for one arrival after another, as the strategy `contention-aware` does.
+
+    `length`: of the trace, as of `length_of`. `tried`: the last arrival on each number of cores, as they were tried."""
+
+    tried: list[Workload]
+
+    def __init__(self, fleet: Fleet, oracles: Sequence[Oracle], rule: Rule, length: int | None) -> None:
+        self._kinds, self._oracles = fleet.kinds, oracles
+        self._selector = Selector(fleet, oracles, rule, arrivals=length)
+        self._neighbours = UsualNeighbours()
+
+    def choose(self, tenant: Tenant) -> tuple[Nic | NicKind | None, Workload]:
+        """The choice for an arrival, and its workload with the cores that it gets."""
+        self.tried = order_choices(self._kinds, self._oracles, tenant.workload, FIRST_ROOM, self._neighbours)
+        self._selector.observe(replace(tenant, workload=self.tried[0]))
+        choice, workload = choose_with_cores(tenant, self.tried, self._selector.choose)
+        if choice is not None:
+            self._neighbours.add(workload)
+        return choice, workload
 
 
 def verdicts_on(
-    fleet: Fleet, oracles: Sequence[Oracle], tenant: Tenant, choice: Nic | NicKind | None = None
+    fleet: Fleet, oracles: Sequence[Oracle], tenant: Tenant, order: Sequence[Workload], choice: Nic | NicKind | None
 ) -> Iterator[Verdict]:
-    """The verdict on every class of NICs in use and in service, then on a new NIC of each kind."""
+    """The verdict on every class of NICs in use and in service, then on a new NIC of each kind. `order`: the arrival on
+    each number of cores, as they were tried."""
     classes: dict[tuple[int, CoLocation], list[Nic]] = defaultdict(list)
     barred: dict[tuple[Conflict, int, int], list[Nic]] = defaultdict(list)
     for nic in fleet.nics.values():
@@ -167,7 +171,7 @@ def verdicts_on(
             classes[nic.kind.index, nic.co_location].append(nic)
     _predict_in_one_batch(classes, fleet.kinds, oracles, tenant)
     for (index, _), nics in classes.items():
-        yield from _on_co_location(nics, oracles[index], tenant, choice)
+        yield from _on_co_location(nics, oracles[index], tenant, order, choice)
     for (conflict, index, free_cores), nics in barred.items():
         ids = tuple(nic.id for nic in nics)
         yield Verdict(fleet.kinds[index], ids, free_cores, (), Cause.of(conflict.constraint), met=conflict.ids)
@@ -176,7 +180,7 @@ def verdicts_on(
         if conflict := conflict_on(fleet, tenant, kind, None):
             yield Verdict(kind, (), kind.cores, (), Cause.of(conflict.constraint), met=conflict.ids)
             continue
-        verdict = _on_new_nic(kind, oracles[kind.index], tenant, choice is kind)
+        verdict = _on_new_nic(kind, oracles[kind.index], tenant, order, choice is kind)
         none_left = verdict.fits and kind not in available
         yield Verdict(kind, (), kind.cores, verdict.nfs, Cause.NONE_LEFT) if none_left else verdict
 
@@ -193,14 +197,16 @@ def _predict_in_one_batch(
         oracle.throughput([*present, *(co_location for co_location in joined if fits(kind, co_location))])
 
 
-def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice: object) -> Iterator[Verdict]:
-    """The verdicts on NICs with one co-location, by the SLA that would be violated. The arrival has the fewest cores
-    with which it fits on a NIC; or else with which it keeps its own SLA there, or else the most for which there are
-    cores."""
+def _on_co_location(
+    nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, order: Sequence[Workload], choice: object
+) -> Iterator[Verdict]:
+    """The verdicts on NICs with one co-location, by the SLA that would be violated. The arrival has the first number of
+    cores with which it fits on a NIC; or else with which it keeps its own SLA there, or else the most for which there
+    are cores."""
     kind, co_location = nics[0].kind, nics[0].co_location
     free = kind.cores - kind.cores_taken(co_location)
     choices = kind.choices(tenant.workload)
-    able = [workload for workload in choices if fits(kind, (*co_location, workload))]
+    able = [workload for workload in _in_order(choices, order) if fits(kind, (*co_location, workload))]
     if not able:
         nfs = _co_located(oracle, [tenant for nic in nics for tenant in nic.tenants], co_location)
         yield Verdict(kind, tuple(nic.id for nic in nics), free, nfs, _cause_of_misfit(kind, choices[0], free))
@@ -208,7 +214,7 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
     left, tried = list(nics), able
     if len(able) > 1:
         keeps = (workload for workload in able if _keeps_own(oracle, co_location, replace(tenant, workload=workload)))
-        tried = [*able, next(keeps, able[-1])]
+        tried = [*able, next(keeps, max(able, key=lambda workload: workload.cores))]
     for number, workload in enumerate(tried, start=1):
         arrival, joined = replace(tenant, workload=workload), co_location_of((*co_location, workload))
         alike: dict[Workload | None, list[Nic]] = defaultdict(list)
@@ -227,6 +233,11 @@ def _on_co_location(nics: Sequence[Nic], oracle: Oracle, tenant: Tenant, choice:
         left = [nic for nic in left if nic not in alike[None]]
 
 
+def _in_order(choices: Sequence[Workload], order: Sequence[Workload]) -> list[Workload]:
+    """The choices of a kind as they were tried; on a GPU the workload has no number of cores."""
+    return [choice for choice in order if choice in choices] or list(choices)
+
+
 def _keeps_own(oracle: Oracle, co_location: CoLocation, arrival: Tenant) -> bool:
     return tenant_margin(oracle, co_location_of((*co_location, arrival.workload)), arrival) >= 0
 
@@ -238,11 +249,11 @@ def _cause_of_misfit(kind: NicKind, workload: Workload, free: int) -> Cause:
     return Cause.CORES if kind.cores_for(workload) > free else Cause.LINE_RATE
 
 
-def _on_new_nic(kind: NicKind, oracle: Oracle, tenant: Tenant, chosen: bool) -> Verdict:
+def _on_new_nic(kind: NicKind, oracle: Oracle, tenant: Tenant, order: Sequence[Workload], chosen: bool) -> Verdict:
     if not kind.hosts(tenant.workload):
         return Verdict(kind, (), kind.cores, (), _cause_of_misfit(kind, tenant.workload, kind.cores))
     nfs: tuple[CoLocatedNf, ...] = ()
-    for workload in kind.choices(tenant.workload):
+    for workload in _in_order(kind.choices(tenant.workload), order):
         nfs = _co_located(oracle, [replace(tenant, workload=workload)], (workload,))
         if _most_violated(nfs) is None:
             return Verdict(kind, (), kind.cores, nfs, chosen=chosen)

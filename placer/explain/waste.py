@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from placer.explain.candidates import choose_with_cores
+from placer.explain.candidates import RuleChoice
 from placer.model.arrival import Arrival, settle_running
 from placer.model.feasibility import fits, tenant_margin
 from placer.model.fleet import Fleet
@@ -16,7 +16,6 @@ from placer.model.oracle import Oracle, co_location_of
 from placer.model.plan import replay
 from placer.policy.rejection import Cause
 from placer.policy.rules import Rule, length_of
-from placer.policy.selector import Selector
 from profiles import CoLocation, Workload
 
 
@@ -54,11 +53,11 @@ def _fleets(
     """The same fleet before the first event of the trace, and after each."""
     fleet = Fleet(kinds)
     settle_running(arrivals, fleet)
-    selector = Selector(fleet, oracles, rule, arrivals=length_of(arrivals))
+    placing = RuleChoice(fleet, oracles, rule, length_of(arrivals))
     arrivals = list(arrivals)
 
     def choose(index: int) -> Nic | NicKind | None:
-        choice, workload = choose_with_cores(selector, kinds, arrivals[index].tenant)
+        choice, workload = placing.choose(arrivals[index].tenant)
         arrivals[index] = replace(arrivals[index], workload=workload)
         return choice
 

@@ -5,13 +5,15 @@ Without a rate an instance has the default number of its NF. Its number changes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import overload
 
 from placer.model.feasibility import Misfit, fits, keeps_slas
 from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
+from placer.model.sla import Sla
 from placer.policy.cores import order_choices
 from profiles import Workload
 
@@ -19,6 +21,8 @@ LEAST_HEADROOM = 0.1
 """Headroom above its SLA that an instance has at least where its cores become fewer, so that it does not need them back
 soon."""
 
+
+Expects = Callable[[Nic, Tenant, Tenant, float], bool | None]
 
 KEPT_WORKLOADS = 10_000  # workloads whose choices are kept
 
@@ -33,9 +37,9 @@ class CoresChoices:
         self._kinds, self._oracles = kinds, oracles
         self._distinct = {id(oracle): oracle for oracle in oracles}.values()
         self._revisions: list[int] = []
-        self._known: dict[Workload, list[tuple[Workload, list[float]]]] = {}
+        self._known: dict[tuple[Workload, Sla], list[Workload]] = {}
 
-    def of(self, tenant: Tenant) -> list[Tenant]:
+    def of(self, tenant: Tenant) -> Sequence[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`.
 
         As it is where that is fixed. Numbers with which it would violate its SLA even alone are left out, unless
@@ -48,40 +52,69 @@ class CoresChoices:
         if revisions != self._revisions or len(self._known) >= KEPT_WORKLOADS:
             self._known.clear()
             self._revisions = revisions
-        known = self._known.get(workload)
-        if known is None:
+        chosen = self._known.get((workload, tenant.sla))
+        if chosen is None:
             choices = order_choices(self._kinds, self._oracles, workload)
-            known = self._known[workload] = [(choice, self._alone(choice)) for choice in choices]
-        if len(known) == 1:
-            return [tenant]
-        met = [choice for choice, alone in known if any(tenant.is_met(kpps, kpps) for kpps in alone)]
-        chosen = met or [choice for choice, _ in known]
-        return [tenant.on_cores(choice) for choice in chosen]
+            met = [choice for choice in choices if any(tenant.is_met(kpps, kpps) for kpps in self._alone(choice))]
+            chosen = self._known[workload, tenant.sla] = (met or choices) if len(choices) > 1 else []
+        return OnCores(tenant, chosen) if chosen else [tenant]
 
-    def _alone(self, workload: Workload) -> list[float]:
+    def _alone(self, workload: Workload) -> Iterator[float]:
         """The throughputs alone (kpps) on the kinds that run the workload."""
         hosting = (oracle for kind, oracle in zip(self._kinds, self._oracles, strict=True) if kind.hosts(workload))
-        return list(dict.fromkeys(oracle.solo(workload) for oracle in hosting))
+        return (oracle.solo(workload) for oracle in hosting)
 
 
-def stay(home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:
+class OnCores(Sequence[Tenant]):
+    """An instance with its workload on several numbers of cores; most decisions need only the first."""
+
+    def __init__(self, tenant: Tenant, workloads: Sequence[Workload]) -> None:
+        self._tenant, self._workloads = tenant, workloads
+        self._made: dict[int, Tenant] = {}
+
+    def __len__(self) -> int:
+        return len(self._workloads)
+
+    @overload
+    def __getitem__(self, at: int) -> Tenant: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Tenant]: ...
+    def __getitem__(self, at: int | slice) -> Tenant | list[Tenant]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(len(self))[at]]
+        made = self._made.get(at)
+        if made is None:
+            made = self._made[at] = self._tenant.on_cores(self._workloads[at])
+        return made
+
+
+def stay(
+    home: Nic, oracle: Oracle, before: Tenant, after: Tenant, choices: Sequence[Tenant], expects: Expects
+) -> Tenant | None:
     """A changed instance with the cores with which all SLAs are met on its NIC; None where there are none.
 
     They are as many as before if possible, and fewer where its rate has fallen and `LEAST_HEADROOM` is left. `choices`:
-    as of `CoresChoices`.
+    as of `CoresChoices`. `expects`: as of a `Selector`.
     """
     kind, others = home.kind, [tenant for tenant in home.tenants if tenant.id != after.id]
     by_cores: dict[int, Tenant] = {}
     for choice in choices:
         if kind.hosts(choice.workload):
             by_cores.setdefault(kind.cores_for(choice.workload), choice)
+
+    def keeps(choice: Tenant, headroom: float = 0.0) -> bool:
+        if not fits(kind, [*(tenant.workload for tenant in others), choice.workload]):
+            return False
+        expected = expects(home, before, choice, headroom)
+        return keeps_slas(kind, oracle, [*others, choice], (choice, headroom)) if expected is None else expected
+
     held = kind.cores_for(before.workload)
     as_before = by_cores.pop(held, None)
-    if as_before is None or not keeps_slas(kind, oracle, [*others, as_before]):
-        return next((choice for choice in by_cores.values() if keeps_slas(kind, oracle, [*others, choice])), None)
+    if as_before is None or not keeps(as_before):
+        return next(filter(keeps, by_cores.values()), None)
     if after.workload.rate_kpps < before.workload.rate_kpps:
         for cores, choice in by_cores.items():
-            if cores < held and keeps_slas(kind, oracle, [*others, choice], (choice, LEAST_HEADROOM)):
+            if cores < held and keeps(choice, LEAST_HEADROOM):
                 return choice
     return as_before
 

@@ -157,7 +157,7 @@ class Engine(QueuedFleet):
         home = self.fleet.nic_of(event.id)
         assert home is not None
         choices = self.choices(after)
-        staying = stay(home, self.oracles[home.kind.index], before, after, choices)
+        staying = stay(home, self.oracles[home.kind.index], before, after, choices, self.selector.expects)
         if staying is not None:
             self.fleet.remove(after.id)
             self.fleet.put_back(staying, home)

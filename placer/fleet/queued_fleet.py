@@ -77,7 +77,7 @@ class QueuedFleet:
         """What messages say of a NIC that is not in the fleet."""
         return f"'{nic_id}' {'has left the fleet' if nic_id in self.fleet.gone else 'was never in use'}"
 
-    def choices(self, tenant: Tenant) -> list[Tenant]:
+    def choices(self, tenant: Tenant) -> Sequence[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`."""
         return self._cores_choices.of(tenant)
 

@@ -11,6 +11,7 @@ from profiles import Workload
 
 WIRE_BYTES = 20
 """Bytes of a packet on the wire besides its own: preamble and gap between frames."""
+KEPT_WORKLOADS = 10_000  # workloads of which a kind remembers whether it hosts them
 ROUNDED_OFF = 1e-12
 """The share of a rate on the wire that is not counted, so that rounding decides nothing: four of 25 Gb/s fit 100."""
 
@@ -125,11 +126,24 @@ class NicKind:
             return (workload,)
         return tuple(replace(workload, cores=count) for count in counts if count <= self.cores)
 
+    @cached_property
+    def _hosted(self) -> dict[Workload, bool]:
+        """What `hosts` has answered."""
+        return {}
+
     def hosts(self, workload: Workload) -> bool:
         """Whether this model runs the NF, knows the latency that is promised, and an empty NIC has the cores for it.
 
         Where the number of cores is to be chosen, it is whether it hosts one of the choices.
         """
+        known = self._hosted.get(workload)
+        if known is None:
+            if len(self._hosted) >= KEPT_WORKLOADS:
+                self._hosted.clear()
+            known = self._hosted[workload] = self._can_host(workload)
+        return known
+
+    def _can_host(self, workload: Workload) -> bool:
         default = self.cores_of.get(workload.nf, self.cores + 1)
         if workload.is_plain and not self.paced:
             return default <= self.cores
@@ -156,7 +170,10 @@ def choices_on(kinds: Iterable[NicKind], workload: Workload) -> list[Workload]:
     if workload.cores or workload.is_saturated:
         return [workload]
     hosting = [kind for kind in kinds if not kind.paced and kind.hosts(workload)]
-    if all(kind.choices(workload) == (workload,) for kind in hosting):
+    of_kinds = [kind.choices(workload) for kind in hosting]
+    if all(choices == (workload,) for choices in of_kinds):
         return [workload]
-    counts = {kind.cores_for(choice) for kind in hosting for choice in kind.choices(workload)}
-    return [replace(workload, cores=count) for count in sorted(counts)]
+    found = {
+        kind.cores_for(choice): choice for kind, choices in zip(hosting, of_kinds, strict=True) for choice in choices
+    }
+    return [choice if choice.cores else replace(choice, cores=cores) for cores, choice in sorted(found.items())]

@@ -187,7 +187,12 @@ class PredictorOracle(Oracle):
         if self.checks is None:
             return super().solo(workload)
         known = self._recent.get((workload,))
-        return (known or self._keep((workload,), (self.checks.solo(workload),)))[0]
+        if known is None:
+            # what it can carry alone does not depend on what is offered, so rates need no row of their own for it
+            saturated = workload.saturated
+            alone = self.checks.solo(workload) if saturated is workload else self.solo(saturated)
+            known = self._keep((workload,), (alone,))
+        return known[0]
 
     def _query(self, co_locations: Sequence[CoLocation]) -> Sequence[Sequence[float]]:
         answers = self.predictor.throughput(co_locations, risk=self.risk)

@@ -7,17 +7,20 @@ spared there is lost by its neighbours, and nobody joins a NIC on which one inst
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import inf
 from statistics import median
 
 import numpy as np
 
+from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind, choices_on
 from placer.model.oracle import Oracle, co_location_of
 from profiles import Workload
 
+FIRST_ROOM = 1.0
+"""What an instance must be able to carry beside usual neighbours on the cores that it gets first, relative to its
+rate."""
 USUAL_ROOM = 1.1
 """What an NF must be able to carry alone on the cores that it gets first, relative to what is offered to it."""
 
@@ -41,12 +44,28 @@ def order_choices(
     return [choice for choice in choices if choice not in tight] + tight[::-1]
 
 
+def choose_with_cores(
+    tenant: Tenant, choices: Iterable[Workload], choose: Callable[[Tenant], Nic | NicKind | None]
+) -> tuple[Nic | NicKind | None, Workload]:
+    """The first choice of cores that a NIC in use takes; else the first with which a NIC can be opened, or none.
+
+    Returns the NIC or the kind that `choose` finds, None where it rejects each, and the workload on these cores."""
+    choice, workload = None, tenant.workload
+    for tried in choices:
+        found = choose(replace(tenant, workload=tried))
+        if found is not None and (choice is None or isinstance(found, Nic)):
+            choice, workload = found, tried
+        if isinstance(found, Nic):
+            break
+    return choice, workload
+
+
 def _carried(
     kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload, neighbours: UsualNeighbours | None
 ) -> float:
     """The most that a NIC of some kind carries of the workload, kpps; a GPU's part does not depend on cores."""
     # the truth of a testbed is never above the rate: what it could carry is what it carries of more
-    asked = workload if workload.promises_latency else replace(workload, rate_kpps=inf)
+    asked = workload if workload.promises_latency else workload.saturated
     carried = (
         oracle.solo(asked) if neighbours is None else neighbours.carried(kind, oracle, asked)
         for kind, oracle in ((kind, oracles[kind.index]) for kind in kinds)

@@ -3,7 +3,8 @@
 Then hardly two NICs are equal. What each NF loses beside each other one on average says what margin every NIC would
 have left after an arrival. Of those that the rule prefers by this, the margins are estimated from the traffic of their
 tenants. In the order of these estimates NICs are checked exactly, and the first on which every SLA is met takes the
-arrival. What a check shows about a NIC that did not fit is remembered for the NF.
+arrival. What a check shows about a NIC that did not fit is remembered for the NF. Where the estimates of all margins
+are surely enough, an arrival with a rate takes the NIC without a check.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ from placer.policy.sampled_kernels import (
     FREE,
     GBPS,
     add_checked,
+    add_estimated,
     add_member,
+    add_unchecked,
     check_arrival,
     estimate_margins,
+    expect_change,
     preferred_nics,
     rank_nics,
     rank_roughly,
@@ -62,6 +66,12 @@ LEAST_SLACK = -0.1
 
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
+
+LEARNT_FROM, CHECKED_ONE_IN = 64, 64
+"""Checks from which errors of estimates are known; and of how many NICs whose margins are surely enough one is checked
+all the same."""
+
+SURELY_CARRIED = 1.0 - 1e-9  # the share of the line rate up to which rounding does not decide whether the port has it
 
 REMEMBERED_CHECKS = 1_024
 """Checks of trials that are remembered: what is placed in one step of a question is placed again in the next."""
@@ -133,13 +143,14 @@ class SamplingTrial(NamedTuple):
 class Checked(NamedTuple):
     """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms.
 
-    `at`: which of them is the arrival.
+    `at`: which of them is the arrival. `margins`: None where they were surely enough by what is expected: in `rough`
+    the arrival comes last then.
     """
 
     nic: int
     at: int
     arriving: SampledTenant
-    margins: Floats
+    margins: Floats | None
     rough: Floats
 
 
@@ -172,13 +183,14 @@ class SampledIndex:
         self._checked: Checked | None = None
         self._tried = TriedChecks()
         self._checks = oracle.checks
+        self._checked_nics, self._sure_nics = 0, 0
         self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
         limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         self._limits = *limits, LEAST_SLACK
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
-        self._learnt = self.interference.loss, *no_biases(nfs, width)
+        self._learnt = self.interference.loss, *no_biases(nfs, width), np.zeros(nfs)
         nics = np.zeros((BY_NF + 2 * nfs, FIRST_SIZE))
         nics[FREE] = -1.0
         self._arrays: NicArrays = (
@@ -307,10 +319,11 @@ class SampledIndex:
             arriving = checked.arriving
             sampled.tenants = sampled.with_tenant(arriving, checked.at)
             self._make_room(len(sampled.tenants))
-            add_checked(
-                *self._arrays, sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants),
-                checked.margins, checked.rough, self.interference.loss,
-            )  # fmt: skip
+            joining = sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants)
+            if checked.margins is None:
+                add_estimated(*self._arrays, *joining, checked.rough, self._learnt)
+            else:
+                add_checked(*self._arrays, *joining, checked.margins, checked.rough, self.interference.loss)
             return
         if sampled is None:
             self.enter(nic)
@@ -318,10 +331,14 @@ class SampledIndex:
         elif all(tenant.id != present.id for present in sampled.tenants):
             arriving = self._sample(tenant)
             at = sampled.place_of(arriving)
-            together = sampled.with_tenant(arriving, at)
-            self._make_room(len(together))
-            add_member(*self._arrays[1:], sampled.place, at, arriving.numbers)
-            self._take(sampled, together)
+            sampled.tenants = sampled.with_tenant(arriving, at)
+            self._make_room(len(sampled.tenants))
+            sure = add_unchecked(
+                *self._arrays, sampled.place, at, arriving.numbers, self._gbps_of(sampled.tenants), self._models,
+                self._learnt,
+            )  # fmt: skip
+            if sure and self._goes_unchecked(arriving):
+                return
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
@@ -329,6 +346,30 @@ class SampledIndex:
             lowest = lowest_by_workload(co_location, self.oracle.throughput([co_location])[0])
             kpps = [lowest[workload] for workload in co_location]
         write_known(*self._arrays, sampled.place, np.asarray(kpps), self._models, self._learnt)
+
+    def load_kernels(self, nic: Nic, tenant: Tenant) -> None:
+        """Load the compiled parts that only a long run of arrivals needs; what is known of the NIC is lost."""
+        arriving, size = self._sample(tenant), len(self._nics[nic.number].tenants)
+        self._make_room(size + 2)
+        given = *self._arrays, self._nics[nic.number].place, 0, arriving.numbers, 0.0
+        add_estimated(*given, np.zeros(size + 1), self._learnt)
+        add_unchecked(*given, self._models, self._learnt)
+        expect_change(*given[1:4], 0, arriving.numbers, 0.0, self._models, self._learnt)
+        self.close(nic)
+
+    def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
+        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None if only a check
+        shows it."""
+        sampled = self._nics.get(nic.number)
+        if sampled is None:
+            return None
+        changed = self._sample(after)
+        if not self._goes_unchecked(changed):
+            return None
+        at = [present.id for present in sampled.tenants].index(before.id)
+        more, numbers = math.log1p(headroom), changed.numbers
+        found = expect_change(*self._arrays[1:], sampled.place, at, numbers, more, self._models, self._learnt)
+        return None if found == CLOSE else found == MET
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
@@ -426,22 +467,58 @@ class SampledIndex:
         arriving, members = self._sample(tenant), self._arrays[1]
         places, order = np.empty(COMPARED_NICS, dtype=np.int64), np.empty(COMPARED_NICS, dtype=np.int64)
         rough = np.empty((COMPARED_NICS, members.shape[1]))
-        given = self._models, self._learnt, self._weights
+        given, sure = (self._models, self._learnt, self._weights), self._goes_unchecked(arriving)
         if self._among is None:
             port = arriving.gbps, self.kind.line_rate_gbps
-            checked = rank_nics(
-                self._arrays, self._used, arriving.numbers, port, *given, self._limits, learns, places, rough, order
-            )
+            checked, surplus, score = rank_nics(
+                self._arrays, self._used, arriving.numbers, port, *given, self._limits, sure, learns, places, rough,
+                order,
+            )  # fmt: skip
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
-            checked = rank_roughly(
+            checked, surplus, score = rank_roughly(
                 *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
             )
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
-            found = self._check(sampled, arriving, rough[at], learns=learns)
+            if sure and surplus >= 0.0 and not self._is_due(learns):
+                found = self._take_estimate(sampled, arriving, rough[at], score)
+            else:
+                found = self._check(sampled, arriving, rough[at], learns=learns)
+            sure = False  # only the first surely fits
             if found is not None:
                 yield found, sampled.nic
+
+    def _goes_unchecked(self, arriving: SampledTenant) -> bool:
+        """Whether a NIC on which all margins are surely enough takes the arrival without a check: only with a rate, as
+        the SLA of any other leaves small margins."""
+        return self._checked_nics >= LEARNT_FROM and not arriving.workload.is_saturated and self._checks_itself
+
+    def _is_due(self, learns: bool) -> bool:
+        """Whether a NIC is checked although its margins are surely enough, so that errors stay known."""
+        self._sure_nics += learns
+        return learns and self._sure_nics % CHECKED_ONE_IN == 0
+
+    @property
+    def _checks_itself(self) -> bool:
+        """Whether the oracle now answers what compiled checks do."""
+        return self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked
+
+    def _take_estimate(self, sampled: SampledNic, arriving: SampledTenant, rough: Floats, score: float) -> float | None:
+        """As `_check`, where the estimated margins of all are surely enough."""
+        at = sampled.place_of(arriving)
+        if not self._has_port_with(sampled, arriving, at):
+            return None
+        self._keep(sampled, Checked(sampled.nic.number, at, arriving, None, rough))
+        return self._of_kind(score)
+
+    def _keep(self, sampled: SampledNic, checked: Checked) -> None:
+        """Remember the last check; in a trial, all of them."""
+        self._checked = checked
+        if self._trial is not None:
+            if len(self._tried) >= REMEMBERED_CHECKS:
+                self._tried.clear()
+            self._tried[self._as_tried(sampled, checked.arriving)] = checked
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
@@ -463,10 +540,10 @@ class SampledIndex:
         `rough`: rough logarithms of its tenants, and of the arrival behind them.
         """
         at = sampled.place_of(arriving)
-        if arriving.gbps > 0.0 and not self._has_port_for(sampled.with_tenant(arriving, at)):
+        if not self._has_port_with(sampled, arriving, at):
             return None
         margins, verdict = np.empty(1 + len(sampled.tenants)), CLOSE
-        if self._checks is not None and self.oracle.checks is self._checks and self.oracle.is_checked:
+        if self._checks is not None and self._checks_itself:
             verdict, score, mean_loss = check_arrival(
                 self._arrays, sampled.place, at, arriving.numbers, self._checks.arrays, self._checks.exponents, rough,
                 margins, self._learnt, self._weights, RATES, learns,
@@ -480,16 +557,13 @@ class SampledIndex:
                 *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
                 self._weights, RATES, learns,
             )  # fmt: skip
+        self._checked_nics += learns
         if mean_loss > 0.0:
             self._mean_loss = mean_loss
             self._weights = self._weigh()
         if not met:
             return None
-        self._checked = Checked(sampled.nic.number, at, arriving, margins, rough)
-        if self._trial is not None:
-            if len(self._tried) >= REMEMBERED_CHECKS:
-                self._tried.clear()
-            self._tried[self._as_tried(sampled, arriving)] = self._checked
+        self._keep(sampled, Checked(sampled.nic.number, at, arriving, margins, rough))
         return self._of_kind(score)
 
     def _check_of(self, sampled: SampledNic, tenant: Tenant) -> Checked | None:
@@ -507,6 +581,13 @@ class SampledIndex:
         """All on which the margins of a check depend."""
         together = [(tenant.key, tenant.required) for tenant in (arriving, *sampled.tenants)]
         return sampled.nic.number, self.oracle.revision, tuple(together)
+
+    def _has_port_with(self, sampled: SampledNic, arriving: SampledTenant, at: int) -> bool:
+        """`_has_port_for` its tenants and an arrival at that place; it is summed up where rounding may decide."""
+        line_rate = self.kind.line_rate_gbps
+        if float(self._arrays[0][GBPS, sampled.place]) + arriving.gbps <= SURELY_CARRIED * line_rate:
+            return True
+        return arriving.gbps == 0.0 or self._has_port_for(sampled.with_tenant(arriving, at))
 
     def _has_port_for(self, tenants: Sequence[SampledTenant]) -> bool:
         """Whether the port carries the packets that are offered to all of these."""

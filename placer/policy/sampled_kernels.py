@@ -12,13 +12,19 @@ import math
 import numpy as np
 
 from placer.policy.kernels import compile_kernel
-from predictor.contention.checks import CLOSE, check_members, write_rough_logarithms
+from predictor.contention.checks import CLOSE, MET, VIOLATED, check_members, write_rough_logarithms
 from predictor.regression.compiled import share_with_python
 
 FREE, GBPS, MARGIN, BY_NF = range(4)
 OFFSET, REQUIRED, ALONE = range(3)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
+FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
+SURE_FACTOR, LEAST_SURE = 1.5, 0.05
+"""A margin is surely enough if it is estimated to be so many times the largest error that estimates of the NF have had,
+and at least that."""
+FORGOTTEN = 0.001  # the share of the largest error that each check of the NF forgets
+FIRST_COMPARED = 4  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
 NOBODY = -1, 0, 0.0, 0.0, 0.0  # in the place of an arrival
 
@@ -40,16 +46,28 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
     # a kernel that returns an array takes microseconds longer
     most, found = len(places), 0
     best = np.full(most, np.inf)
-    worst, scores = np.inf, np.empty(NICS_AT_ONCE)
+    worst, scores, fits = np.inf, np.empty(NICS_AT_ONCE), np.empty(NICS_AT_ONCE, dtype=np.int64)
+    few = True
     for start in range(0, used, NICS_AT_ONCE):
-        here = slice(start, min(start + NICS_AT_ONCE, used))
-        write_scores(free[here], margin[here], left[here], own[here], alone, least_slack, cores, weights, scores)
-        for offset in range(here.stop - start):
-            score = scores[offset]
+        here, fitting = slice(start, min(start + NICS_AT_ONCE, used)), 0
+        for place in range(start, here.stop if few else start):
+            fits[fitting] = place
+            fitting += free[place] >= cores
+        few = few and fitting <= FEW_FIT
+        if not few:
+            fitting = here.stop - start
+            write_scores(free[here], margin[here], left[here], own[here], alone, least_slack, cores, weights, scores)
+        for offset in range(fitting):
+            place = fits[offset] if few else start + offset
+            if few:
+                score = score_at(
+                    free[place], margin[place], left[place], own[place], alone, least_slack, cores, weights
+                )  # fmt: skip
+            else:
+                score = scores[offset]
             # few NICs are among the best
             if not score <= worst or score == np.inf:
                 continue
-            place = start + offset
             if gbps > 0.0 and not taken[place] + gbps <= line_rate:
                 continue
             number = members[place, 0, 0]
@@ -68,33 +86,45 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
 
 
 @compile_kernel
-def rank_nics(known, used, arriving, port, models, learnt, weights, limits, learns, places, rough, order):  # type: ignore[no-untyped-def]
+def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure, learns, places, rough, order):  # type: ignore[no-untyped-def]
     """`rank_roughly` for the places that `preferred_nics` writes: one call hands over the arrays once.
 
-    `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`.
+    `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`. A few are enough
+    where the margins of the best of them are surely enough, if `sure` asks for that.
     """
     nics, members, tenants = known
     safe, most, least_checked, least_slack = limits
-    found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places)
-    checked = safe, most, least_checked
-    return rank_roughly(
-        nics, members, tenants, places[:found], arriving, models, learnt, weights, checked, learns, rough, order
-    )
+    few = min(FIRST_COMPARED, len(places)) if sure else len(places)
+    while True:
+        found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places[:few])
+        checked, surplus, score = rank_roughly(
+            nics, members, tenants, places[:found], arriving, models, learnt, weights, (safe, most, least_checked),
+            learns, rough, order,
+        )  # fmt: skip
+        if surplus >= 0.0 or found < few or few == len(places):
+            return checked, surplus, score
+        few = len(places)
 
 
 @compile_kernel
 def write_scores(free, margin, left, own, accepted, least_slack, cores, weights, scores):  # type: ignore[no-untyped-def]
-    """Write the score of each place as `preferred_nics` describes it, infinite where the arrival does not fit.
+    """Write the score of each place."""
+    for at in range(len(free)):
+        scores[at] = score_at(free[at], margin[at], left[at], own[at], accepted, least_slack, cores, weights)
 
-    There are no branches, so that it becomes vector instructions.
+
+@compile_kernel
+def score_at(free, margin, left, own, accepted, least_slack, cores, weights):  # type: ignore[no-untyped-def]
+    """The score of a NIC as `preferred_nics` describes it, infinite where the arrival does not fit.
+
+    There are no branches, so that many at once become vector instructions.
     """
     per_core, per_margin, before, after = weights
-    for at in range(len(free)):
-        slack = min(left[at], own[at] + accepted)
-        now = min(free[at] * per_core, max(margin[at], 0.0) * per_margin)
-        then = min((free[at] - cores) * per_core, max(slack, 0.0) * per_margin)
-        score = 1e6 - slack if slack < 0.0 else before * now + after * then
-        scores[at] = score if (free[at] >= cores) & (slack >= least_slack) else np.inf
+    slack = min(left, own + accepted)
+    now = min(free * per_core, max(margin, 0.0) * per_margin)
+    then = min((free - cores) * per_core, max(slack, 0.0) * per_margin)
+    score = 1e6 - slack if slack < 0.0 else before * now + after * then
+    return score if (free >= cores) & (slack >= least_slack) else np.inf
 
 
 @compile_kernel
@@ -102,10 +132,11 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
     """Write about the logarithm of the share of its throughput alone that each tenant at these places keeps, and behind
     them that of an arrival beside them, if its NF is not negative.
 
-    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses and biases.
+    `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases,
+    and the largest error by NF.
     """
     numbers, whole, packed, surfaces = models
-    loss, by_size, by_neighbour, _ = learnt
+    loss, by_size, by_neighbour, _, _ = learnt
     joining = arriving[0] >= 0
     nfs, rows = (np.empty(rough.shape, dtype=np.int64), np.empty(rough.shape, dtype=np.int64))
     sizes = np.empty(len(places), dtype=np.int64)
@@ -126,9 +157,10 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 @compile_kernel
 def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
-    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many.
+    """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, by
+    how much the margins of the first are more than surely enough, and its score, both by estimate.
 
-    Scores are those of `write_scores`; where less than a safe margin is left by the estimate, most comes first.
+    Scores are those of `score_at`; where less than a safe margin is left by the estimate, most comes first.
     `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
     are left and lost are remembered.
     """
@@ -137,14 +169,16 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
     nf, _, cores, _, alone = arriving
     left, own_lost = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
     per_core, per_margin, before, after = weights
-    scores, slack = np.empty(len(places)), np.empty(len(places))
+    scores, slack, surplus = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     for at in range(len(places)):
         place = places[at]
         number, size = members[place, 0]
-        least = EMPTY_MARGIN
+        own, least = rough[at, size], EMPTY_MARGIN
+        surplus[at] = alone + own - sure_margin(learnt, nf)
         for tenant in range(size):
-            least = min(least, tenants[place, tenant, OFFSET] + rough[at, tenant])
-        own = rough[at, size]
+            margin = tenants[place, tenant, OFFSET] + rough[at, tenant]
+            least = min(least, margin)
+            surplus[at] = min(surplus[at], margin - sure_margin(learnt, members[place, 1 + tenant, 0]))
         if learns:
             left[place], own_lost[place] = least, own
         least = min(least, alone + own)
@@ -164,7 +198,23 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
         if slack[order[to]] >= least_slack:
             order[checked] = order[to]
             checked += 1
-    return checked
+    if not checked:
+        return 0, -np.inf, np.inf
+    return checked, surplus[order[0]], scores[order[0]]
+
+
+@compile_kernel
+def sure_margin(learnt, nf):  # type: ignore[no-untyped-def]
+    """The estimated margin of a tenant that is surely enough."""
+    return max(SURE_FACTOR * learnt[4][nf], LEAST_SURE)
+
+
+@compile_kernel
+def note_error(learnt, nf, error):  # type: ignore[no-untyped-def]
+    """Remember by how much the margin of a tenant was estimated too high, if it is known."""
+    learnt[4][nf] *= 1.0 - FORGOTTEN
+    if error > learnt[4][nf]:
+        learnt[4][nf] = error
 
 
 @compile_kernel
@@ -205,6 +255,8 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
         if number == at:
             nfs[number], margins_alone[number], rough[number] = nf, alone, expected
             own = margins[number] = _margin_of(kpps[number], required)
+            if learns:
+                note_error(learnt, nf, alone + expected - own)
             continue
         present = number if number < at else number - 1
         nfs[number], margins_alone[number] = members[place, 1 + present, 0], tenants[place, present, ALONE]
@@ -213,12 +265,14 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
         # behind a violated SLA they are not known
         if margin < left:
             left = margin
+        if learns:
+            note_error(learnt, nfs[number], tenants[place, present, OFFSET] + rough[number] - margin)
     mean_loss = 0.0
     if learns:
         nics[BY_NF + nf, place] = left
         if own == own:
             nics[BY_NF + (len(nics) - BY_NF) // 2 + nf, place] = own - alone
-        loss, by_size, by_neighbour, count = learnt
+        loss, by_size, by_neighbour, count, _ = learnt
         if size + 1 < by_size.shape[1]:
             biases, offset = (by_size, by_neighbour, count), tenants[place, :, OFFSET]
             mean_loss = learn_margins(loss, biases, nfs, margins, margins_alone, rough, offset, at, rates)
@@ -258,6 +312,49 @@ def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untype
     here[1 + at, 0], here[1 + at, 1] = nf, row
     tenants[place, at, REQUIRED], tenants[place, at, ALONE] = required, alone
     here[0, 1] = size + 1
+
+
+@compile_kernel
+def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, learnt):  # type: ignore[no-untyped-def]
+    """As `add_checked`, by what is expected of the tenants, and of the arrival behind them; return whether all margins
+    are surely enough."""
+    size, sure = members[place, 0, 1], True
+    margins, expected = np.empty(size + 1), np.empty(size + 1)
+    for number in range(size + 1):
+        present = size if number == at else number if number < at else number - 1
+        expected[number], margins[number] = rough[present], arriving[4] + rough[present]
+        if number != at:
+            margins[number] = tenants[place, present, OFFSET] + rough[present]
+    add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, learnt[0])
+    for number in range(size + 1):
+        sure = sure and margins[number] >= sure_margin(learnt, members[place, 1 + number, 0])
+    return sure
+
+
+@compile_kernel
+def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
+    """As `add_estimated`, of an arrival of which nothing is expected yet."""
+    rough = np.empty((1, 1 + members[place, 0, 1]))
+    write_rough(members, np.full(1, place), arriving, models, learnt, rough)
+    return add_estimated(nics, members, tenants, place, at, arriving, gbps, rough[0], learnt)
+
+
+@compile_kernel
+def expect_change(members, tenants, place, at, changed, headroom, models, learnt):  # type: ignore[no-untyped-def]
+    """Whether every SLA is met if the tenant at `at` of a NIC becomes `changed`, its own by so much more (logarithm):
+    `MET`, `VIOLATED` or, if estimates are not enough, `CLOSE`."""
+    here, size, found = members[place : place + 1].copy(), members[place, 0, 1], MET
+    here[0, 1 + at, 0], here[0, 1 + at, 1] = changed[0], changed[1]
+    rough = np.empty((1, size))
+    write_rough(here, np.zeros(1, dtype=np.int64), NOBODY, models, learnt, rough)
+    for tenant in range(size):
+        margin = changed[4] - headroom if tenant == at else tenants[place, tenant, OFFSET]
+        sure = sure_margin(learnt, here[0, 1 + tenant, 0])
+        if margin + rough[0, tenant] <= -sure:
+            return VIOLATED
+        if margin + rough[0, tenant] < sure:
+            found = CLOSE
+    return found
 
 
 @compile_kernel

@@ -29,6 +29,7 @@ from placer.policy.nic_index import (
 from placer.policy.pattern_table import MOST_PATTERNS, LoosestSlas, PatternTable, TooManyPatterns
 from placer.policy.rejection import Reason, Tally, why_rejected
 from placer.policy.rules import CLOSING_ARRIVALS, LOOK_AHEAD, Rule, is_due
+from placer.policy.sampled_index import SampledIndex
 from profiles import Workload
 
 NO_INDEXES = IndexPerKind()
@@ -228,6 +229,13 @@ class Selector:
         for index, some in by_index.items():
             found |= zip((nic.id for nic in some), index.scores_on(tenant, some), strict=True)
         return found
+
+    def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
+        """Whether every SLA is met on a NIC that has the cores if a tenant changes, the tenant's by so much more; None
+        if only a check shows it."""
+        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
+        index = indexes[nic.kind.index] if indexes else None
+        return index.expects(nic, before, after, headroom) if isinstance(index, SampledIndex) else None
 
     def has_cores(self) -> Callable[[Workload], bool]:
         """What says of a workload whether any NIC has the cores for it, as the fleet is now."""
@@ -555,6 +563,8 @@ class Selector:
                     index.joined(nic, tenant)
                 index.scores_on(tenant, [nic])
                 index.left(nic, tenant)
+                if isinstance(index, SampledIndex):
+                    index.load_kernels(nic, tenant)
 
     def _count_stand_in(self, tenant: Tenant) -> None:
         """Begin to build tables with a workload that recurs, or an index that samples NICs where few recur. Until

@@ -18,7 +18,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import DEFAULT_RISK, Oracle
 from placer.model.plan import Plan
-from placer.policy.cores import UsualNeighbours, order_choices
+from placer.policy.cores import FIRST_ROOM, UsualNeighbours, order_choices
 from placer.policy.rules import LOOK_AHEAD, RULES_BY_NAME, Rule, length_of
 from placer.policy.selector import Selector
 from placer.progress import Advance
@@ -28,9 +28,7 @@ from predictor.regression.compiled import digest_of_sources, running_s
 from profiles import Workload
 from profiles.aside import file_aside
 
-FIRST_ROOM, OTHER_ROOM = 1.0, (0.95, 1.05)
-"""What an instance must be able to carry beside usual neighbours on the cores that it gets first, relative to its rate;
-and the same in the other plans that are tried."""
+OTHER_ROOM = (0.95, 1.05)  # in place of `FIRST_ROOM`, in other plans that are tried
 MORE_CAREFUL = 2
 """Smaller risks at which a trace is placed, too, where a budget chooses the risk: one may need fewer NICs by chance."""
 CHOSEN_FROM = 5_000  # arrivals up to which that is done

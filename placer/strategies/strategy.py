@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from placer.model.arrival import Arrival, settle_running
@@ -15,6 +16,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.plan import Placement, Plan, replay
+from placer.policy.cores import choose_with_cores
 from placer.progress import Advance
 from predictor.regression.compiled import running_s
 from profiles import Workload
@@ -74,14 +76,7 @@ class OnlineStrategy(Strategy):
 
     def choose_with_cores(self, fleet: Fleet, tenant: Tenant) -> tuple[Nic | NicKind | None, Workload]:
         """As `choose`, and the workload with the cores that it gets; a NIC in use is taken before one is opened."""
-        choice, workload = None, tenant.workload
-        for tried in self.choices(workload):
-            found = self.choose(fleet, replace(tenant, workload=tried))
-            if found is not None and (choice is None or isinstance(found, Nic)):
-                choice, workload = found, tried
-            if isinstance(found, Nic):
-                break
-        return choice, workload
+        return choose_with_cores(tenant, self.choices(tenant.workload), partial(self.choose, fleet))
 
     def choices(self, workload: Workload) -> Sequence[Workload]:
         """The workload on each number of cores that is tried, in order; a NIC in use is taken before one is opened.

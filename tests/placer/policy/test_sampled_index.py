@@ -4,18 +4,21 @@ own."""
 import copy
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from placer.evaluate.checks import check_plan, slas_kept
-from placer.model.feasibility import below_sla
+from placer.model.feasibility import below_sla, keeps_slas
 from placer.model.fleet import Fleet
 from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
+from placer.policy import sampled_index
 from placer.policy.gpu_index import GpuIndex
 from placer.policy.interference import Interference
 from placer.policy.rejection import Cause, Reason
@@ -264,6 +267,52 @@ def test_what_a_trial_found_does_not_hold_for_other_models() -> None:
         margins.append(each._arrays[2][each._nics[1].place, :2].tolist())
         each.end_trial()
     assert margins[0] == margins[1]
+
+
+def test_nics_whose_margins_are_surely_enough_are_not_checked(
+    made_up_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instances at rates come and go. Most are placed without a check: every SLA is met, on as many NICs as where all
+    are checked. `rank` finds what `best` does, and what is expected of a change is so."""
+    nics, check, expected = [], Mock(wraps=sampled_index.check_arrival), Counter[bool | None]()
+    monkeypatch.setattr(sampled_index, "check_arrival", check)
+    for learnt_from in (10_000, 40):
+        placed = 0
+        check.reset_mock()
+        monkeypatch.setattr(sampled_index, "LEARNT_FROM", learnt_from)
+        oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+        kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+        fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+        draw, changes = random.Random(3), random.Random(4)
+        for number in range(800):
+            workload = Workload(draw.choice(list(kind.cores_of)), TrafficProfile(draw.randrange(1, 100_000), 900, 100))
+            rate = oracle.solo(workload) * math.exp(draw.uniform(math.log(0.05), math.log(0.95)))
+            arriving = Tenant(f"{number}", replace(workload, rate_kpps=rate), Sla(max_drop=0.0))
+            ranked, best = index.rank(arriving, 1), index.best(arriving)
+            assert [nic for _, nic in ranked] == ([] if best is None else [best[1]])
+            nic = fleet.open(kind) if best is None else best[1]
+            placed += best is not None
+            fleet.place(arriving, nic)
+            index.joined(nic, arriving)
+            if number > 300:
+                home = fleet.nic_of(identity := f"{draw.randrange(number)}")
+                if home is not None:
+                    leaving = home.tenants_by_id[identity]
+                    fleet.remove(identity)
+                    index.left(home, leaving)
+                nic = changes.choice([*fleet.nics.values()])
+                before, headroom = changes.choice(nic.tenants), changes.choice((0.0, 0.1))
+                rate = before.workload.rate_kpps * changes.uniform(0.5, 2.0)
+                after = replace(before, workload=replace(before.workload, rate_kpps=rate))
+                others = [tenant for tenant in nic.tenants if tenant is not before]
+                found = index.expects(nic, before, after, headroom)
+                expected[found] += 1
+                assert found in (None, keeps_slas(kind, oracle, [*others, after], (after, headroom)))
+        nics.append(len(fleet.nics))
+        assert [nic.id for nic in fleet.nics.values() if below_sla(oracle, nic.tenants)] == []
+    assert check.call_count < 0.6 * placed
+    assert nics[1] <= 1.02 * nics[0]
+    assert min(expected[found] for found in (None, True, False)) > 20
 
 
 def _place_at_rates(
