@@ -20,9 +20,9 @@ OFFSET, REQUIRED, ALONE = range(3)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
 FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
-SURE_FACTOR, LEAST_SURE = 1.5, 0.05
+SURE_FACTOR, LEAST_SURE, LEARNT_FROM = 1.5, 0.05, 64
 """A margin is surely enough if it is estimated to be so many times the largest error that estimates of the NF have had,
-and at least that."""
+and at least that; and if so many of its estimates were checked."""
 FORGOTTEN = 0.001  # the share of the largest error that each check of the NF forgets
 FIRST_COMPARED = 4  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
@@ -133,7 +133,7 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
     them that of an arrival beside them, if its NF is not negative.
 
     `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases,
-    and the largest error by NF.
+    and by NF the largest error and of how many estimates it is.
     """
     numbers, whole, packed, surfaces = models
     loss, by_size, by_neighbour, _, _ = learnt
@@ -205,16 +205,18 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
 
 @compile_kernel
 def sure_margin(learnt, nf):  # type: ignore[no-untyped-def]
-    """The estimated margin of a tenant that is surely enough."""
-    return max(SURE_FACTOR * learnt[4][nf], LEAST_SURE)
+    """The estimated margin of a tenant that is surely enough; none is where errors of its NF are not known yet."""
+    error, checks = learnt[4][nf]
+    return np.inf if checks < LEARNT_FROM else max(SURE_FACTOR * error, LEAST_SURE)
 
 
 @compile_kernel
 def note_error(learnt, nf, error):  # type: ignore[no-untyped-def]
     """Remember by how much the margin of a tenant was estimated too high, if it is known."""
-    learnt[4][nf] *= 1.0 - FORGOTTEN
-    if error > learnt[4][nf]:
-        learnt[4][nf] = error
+    learnt[4][nf, 0] *= 1.0 - FORGOTTEN
+    learnt[4][nf, 1] += error == error
+    if error > learnt[4][nf, 0]:
+        learnt[4][nf, 0] = error
 
 
 @compile_kernel
