@@ -40,6 +40,7 @@ from placer.policy.sampled_kernels import (
     preferred_nics,
     rank_nics,
     rank_roughly,
+    remember_left,
     remove_tenant,
     score_of,
     take_check,
@@ -475,8 +476,10 @@ class SampledIndex:
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
             checked, surplus, score = rank_roughly(
-                *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
+                *self._arrays, places, arriving.numbers, *given, self._limits[:3], rough, order
             )
+            if learns:
+                remember_left(*self._arrays, places, arriving.numbers[0], rough)
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
             if sure and surplus >= 0.0 and not self._is_due(learns):
@@ -493,9 +496,12 @@ class SampledIndex:
         return not arriving.workload.is_saturated and self._checks_itself
 
     def _is_due(self, learns: bool) -> bool:
-        """Whether a NIC is checked although its margins are surely enough, so that errors stay known."""
-        self._sure_nics += learns
-        return learns and self._sure_nics % CHECKED_ONE_IN == 0
+        """Whether a NIC is checked although its margins are surely enough, so that errors stay known; asking finds what
+        the next decision does."""
+        number = self._sure_nics + 1
+        if learns:
+            self._sure_nics = number
+        return number % CHECKED_ONE_IN == 0
 
     @property
     def _checks_itself(self) -> bool:

@@ -289,8 +289,11 @@ def test_nics_whose_margins_are_surely_enough_are_not_checked(
             workload = Workload(draw.choice(list(kind.cores_of)), TrafficProfile(draw.randrange(1, 100_000), 900, 100))
             rate = oracle.solo(workload) * math.exp(draw.uniform(math.log(0.05), math.log(0.95)))
             arriving = Tenant(f"{number}", replace(workload, rate_kpps=rate), Sla(max_drop=0.0))
-            ranked, best = index.rank(arriving, 1), index.best(arriving)
+            before = check.call_count
+            ranked, asked = index.rank(arriving, 1), check.call_count - before
+            best = index.best(arriving)
             assert [nic for _, nic in ranked] == ([] if best is None else [best[1]])
+            assert check.call_count - before == 2 * asked, "who asks finds what is checked, too"
             nic = fleet.open(kind) if best is None else best[1]
             placed += best is not None
             fleet.place(arriving, nic)
@@ -316,9 +319,6 @@ def test_nics_whose_margins_are_surely_enough_are_not_checked(
     assert min(expected[found] for found in (None, True, False)) > 20
 
 
-def _place_at_rates(
-    fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
-) -> list[tuple[float, str]]:
 def test_a_new_nf_is_checked_until_it_is_known_how_well_it_is_estimated(
     made_up_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +342,9 @@ def test_a_new_nf_is_checked_until_it_is_known_how_well_it_is_estimated(
     assert len(checked[CRYPTO.name]) > 10 and min(checked[CRYPTO.name][:10]) == 1
 
 
+def _place_at_rates(
+    fleet: Fleet, index: SampledIndex, oracle: PredictorOracle, numbers: range
+) -> list[tuple[float, str]]:
     """The scores and NICs of these arrivals, each of which leaves when the twelfth after it comes."""
     homes = list[tuple[float, str]]()
     for number in numbers:
