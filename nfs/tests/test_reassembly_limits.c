@@ -63,6 +63,22 @@ TABLE_TEST(the_oldest_datagram_is_evicted)
 		assert_true(second_completes(rig, 1, id, 11));
 }
 
+/* A source that has another share of this table, whose keys are drawn, than source 1. */
+static uint32_t source_apart(struct rig *rig)
+{
+	for (uint32_t source = 2;; source++) {
+		int shares = 0;
+
+		offer_part(first_of(rig, 1, 0), 1);
+		offer_part(first_of(rig, source, 0), 1);
+		for (int of = 0; of < PENDING_SOURCES; of++)
+			shares += !TAILQ_EMPTY(&table->of_source[of]);
+		reassembly_free_all(table);
+		if (shares == 2)
+			return source;
+	}
+}
+
 /*
  * The buffers and bytes that are held are limited, too: a packet above a limit is freed, while
  * fragments that complete datagrams evict none.
@@ -73,15 +89,17 @@ TABLE_TEST(buffers_and_bytes_are_limited)
 	const struct reassembly_limits cases[] = {{100, 8, 100 * buffer, SECOND},
 						  {100, 100, 8 * buffer, SECOND}};
 	struct rte_mbuf *large;
+	uint32_t other;
 
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		make_table(&cases[i]);
+		other = source_apart(rig);
 		for (uint16_t id = 0; id < 20; id++) {
 			offer_part(first_of(rig, 1, id), 1);
 			assert_true(rte_mempool_in_use_count(rig->pool) <= 8);
 		}
 		assert_int_equal(counted[REASSEMBLY_EVICTED], 12);
-		large = first_of(rig, 2, 20);
+		large = first_of(rig, other, 20);
 		for (int segments = 1; segments < 9; segments++)
 			assert_return_code(rte_pktmbuf_chain(large, packet_of(rig, "12345678", 8)),
 					   0);

@@ -14,7 +14,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.policy.cores import order_choices
+from placer.policy.cores import FIRST_ROOM, UsualNeighbours, order_choices
 from profiles import Workload
 
 LEAST_HEADROOM = 0.1
@@ -30,11 +30,11 @@ KEPT_WORKLOADS = 10_000  # workloads whose choices are kept
 class CoresChoices:
     """Which numbers of cores instances may be given. Those of a workload are kept while oracles answer the same.
 
-    `kinds`, `oracles`: of the fleet.
+    `kinds`, `oracles`: of the fleet. `neighbours`: what instances usually share a NIC with.
     """
 
-    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle]) -> None:
-        self._kinds, self._oracles = kinds, oracles
+    def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], neighbours: UsualNeighbours) -> None:
+        self._kinds, self._oracles, self._neighbours = kinds, oracles, neighbours
         self._distinct = {id(oracle): oracle for oracle in oracles}.values()
         self._revisions: list[int] = []
         self._known: dict[tuple[Workload, Sla], list[Workload]] = {}
@@ -48,13 +48,13 @@ class CoresChoices:
         workload = tenant.workload
         if workload.cores or workload.is_saturated:
             return [tenant]
-        revisions = [oracle.revision for oracle in self._distinct]
+        revisions = [self._neighbours.renewals, *(oracle.revision for oracle in self._distinct)]
         if revisions != self._revisions or len(self._known) >= KEPT_WORKLOADS:
             self._known.clear()
             self._revisions = revisions
         chosen = self._known.get((workload, tenant.sla))
         if chosen is None:
-            choices = order_choices(self._kinds, self._oracles, workload)
+            choices = order_choices(self._kinds, self._oracles, workload, FIRST_ROOM, self._neighbours)
             met = [choice for choice in choices if any(tenant.is_met(kpps, kpps) for kpps in self._alone(choice))]
             chosen = self._known[workload, tenant.sla] = (met or choices) if len(choices) > 1 else []
         return OnCores(tenant, chosen) if chosen else [tenant]

@@ -20,6 +20,7 @@ from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.pools import FleetJournal
 from placer.model.unplaceable import pool_fault
+from placer.policy.cores import UsualNeighbours
 from placer.policy.pattern_table import MOST_PATTERNS
 from placer.policy.rejection import Reason
 from placer.policy.rules import LOOK_AHEAD, Rule
@@ -71,7 +72,8 @@ class QueuedFleet:
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
-        self._cores_choices = CoresChoices(fleet.kinds, oracles)
+        self._neighbours = UsualNeighbours(tenant.workload for tenant in fleet.all_tenants())
+        self._cores_choices = CoresChoices(fleet.kinds, oracles, self._neighbours)
 
     def miss(self, nic_id: str) -> str:
         """What messages say of a NIC that is not in the fleet."""
@@ -87,10 +89,14 @@ class QueuedFleet:
         for choice in choices:
             place = self.selector.choose(choice)
             if isinstance(place, Nic):
-                return self.put(choice, place)
+                return self._put_arrival(choice, place)
             if place is not None and opening is None:
                 opening = choice, place
-        return None if opening is None else self.put(*opening)
+        return None if opening is None else self._put_arrival(*opening)
+
+    def _put_arrival(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
+        self._neighbours.add(tenant.workload)
+        return self.put(tenant, choice)
 
     def put(self, tenant: Tenant, choice: Nic | NicKind) -> Nic:
         nic = self.fleet.open(choice) if isinstance(choice, NicKind) else choice

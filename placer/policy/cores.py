@@ -80,17 +80,20 @@ DRAWN_NICS = 5  # full NICs of which the median counts
 
 
 class UsualNeighbours:
-    """What workloads carry on a NIC that is full of instances like the last ones, on the cores that those got.
+    """What NFs carry on a NIC that is full of instances like the last ones, on the cores that those got.
 
-    It is found anew whenever twice as many have come.
+    It is found anew whenever twice as many have come. `renewals`: how often that was.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, placed: Iterable[Workload] = ()) -> None:
+        self.renewals = 0
         self._latest: deque[Workload] = deque(maxlen=REMEMBERED_NEIGHBOURS)
         self._came, self._renew_at = 0, FEWEST_NEIGHBOURS
         self._draw = np.random.default_rng(0)
         self._orders: list[list[Workload]] = []
-        self._known: dict[tuple[int | str, Workload], float] = {}
+        self._kept: dict[tuple[int | str, str, int], float] = {}
+        for workload in placed:
+            self.add(workload)
 
     def add(self, workload: Workload) -> None:
         """Count one that was placed."""
@@ -98,20 +101,24 @@ class UsualNeighbours:
         self._came += 1
         if self._came == self._renew_at:
             self._renew_at *= 2
-            self._known.clear()
+            self.renewals += 1
+            self._kept.clear()
             latest = list(self._latest)
             self._orders = [[latest[at] for at in self._draw.permutation(len(latest))] for _ in range(DRAWN_NICS)]
 
     def carried(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
-        """What the workload carries there, kpps: the median of several NICs."""
+        """What the workload carries there, kpps: of what it carries alone the share that the first workload of its NF
+        on so many cores kept, the median of several NICs."""
+        alone = oracle.solo(workload)
         if not self._orders:
-            return oracle.solo(workload) / USUAL_ROOM
-        key = kind.key, workload
-        if key not in self._known:
+            return alone / USUAL_ROOM
+        key = kind.key, workload.nf, workload.cores
+        if key not in self._kept:
             full = [co_location_of(_fill(kind, workload, order)) for order in self._orders]
             answers = oracle.throughput(full)
-            self._known[key] = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
-        return self._known[key]
+            beside = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
+            self._kept[key] = beside / alone if alone else 0.0
+        return alone * self._kept[key]
 
 
 def _fill(kind: NicKind, workload: Workload, others: Sequence[Workload]) -> list[Workload]:
