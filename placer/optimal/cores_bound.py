@@ -1,7 +1,9 @@
 """The bound from cores alone, as if there were no contention."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import islice
+from math import inf
 
 import numpy as np
 
@@ -70,7 +72,8 @@ def _program(
     groups = pattern_list.group_tenants(equal_cores, kinds, oracles)
     parts = []
     for number, (kind, oracle) in enumerate(zip(kinds, oracles, strict=True)):
-        co_locations = list(islice(pattern_list.co_locations_within(kind, groups), MOST_CO_LOCATIONS + 1))
+        portless = replace(kind, line_rate_gbps=inf)  # tenants of a group are offered different rates
+        co_locations = list(islice(pattern_list.co_locations_within(portless, groups), MOST_CO_LOCATIONS + 1))
         if len(co_locations) > MOST_CO_LOCATIONS:
             return None
         parts.append(

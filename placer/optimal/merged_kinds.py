@@ -130,10 +130,12 @@ def _merge(index: int, same: Sequence[NicKind]) -> NicKind:
 
 
 class BesideRunning(Oracle):
-    """Throughputs of further workloads on a NIC on which these tenants already run; 0 where they would lose an SLA."""
+    """Throughputs of further workloads on a NIC on which these tenants already run; 0 where they would lose an SLA, and
+    where the port is too slow for all."""
 
-    def __init__(self, oracle: Oracle, tenants: Sequence[Tenant]) -> None:
+    def __init__(self, kind: NicKind, oracle: Oracle, tenants: Sequence[Tenant]) -> None:
         super().__init__()
+        self.kind = kind
         self.oracle = oracle
         self.tenants = tenants
         self._workloads = tuple(tenant.workload for tenant in tenants)
@@ -142,13 +144,14 @@ class BesideRunning(Oracle):
         whole = [co_location_of((*self._workloads, *further)) for further in co_locations]
         lowest = map(lowest_by_workload, whole, self.oracle.throughput(whole))
         return [
-            [kpps[workload] if self._keeps_slas(kpps) else 0.0 for workload in further]
-            for further, kpps in zip(co_locations, lowest, strict=True)
+            [kpps[workload] if self._may_share(together, kpps) else 0.0 for workload in further]
+            for together, further, kpps in zip(whole, co_locations, lowest, strict=True)
         ]
 
-    def _keeps_slas(self, kpps: dict[Workload, float]) -> bool:
-        """Whether all that already run keep their SLAs at these throughputs."""
-        return all(tenant.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
+    def _may_share(self, together: CoLocation, kpps: dict[Workload, float]) -> bool:
+        """Whether the port carries the packets of all, and those that already run keep their SLAs so."""
+        kept = all(tenant.is_met(kpps[tenant.workload], self.solo(tenant.workload)) for tenant in self.tenants)
+        return kept and self.kind.has_port_for(together)
 
     def solo(self, workload: Workload) -> float:
         return self.oracle.solo(workload)
@@ -183,7 +186,7 @@ class KindsBesideRunning:
             kind, tenants_of_one = nics[0].kind, nics[0].tenants
             cores = kind.cores - kind.cores_taken(tenant.workload for tenant in tenants_of_one)
             further.append(replace(kind, index=index, cores=cores, count=len(nics), cost=0.0, names=(), owned=None))
-            beside.append(BesideRunning(oracles[kind.index], tenants_of_one))
+            beside.append(BesideRunning(kind, oracles[kind.index], tenants_of_one))
         return cls((*less, *further), (*oracles, *beside), tuple(kinds), tuple(map(tuple, alike.values())))
 
     @property

@@ -63,7 +63,7 @@ def join(parts: Sequence[Patterns]) -> Patterns:
 
 
 def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterator[Members]:
-    """Every non-empty co-location of the groups' tenants that fits the cores, each once."""
+    """Every non-empty co-location of the groups' tenants that fits the cores and the port, each once."""
     hosted = [i for i, group in enumerate(groups) if group.required[kind.index] is not None]
     cores = {i: kind.cores_for(groups[i].workload) for i in hosted}
 
@@ -73,14 +73,15 @@ def co_locations_within(kind: NicKind, groups: Sequence[TenantGroup]) -> Iterato
             left = len(groups[i].tenants) - (members.count(i) if place == position else 0)
             if cores[i] <= free and left > 0:
                 larger = (*members, i)
-                yield larger
-                yield from grow(larger, place, free - cores[i])
+                if kind.has_port_for(groups[member].workload for member in larger):
+                    yield larger
+                    yield from grow(larger, place, free - cores[i])
 
     return grow((), 0, kind.cores)
 
 
 def co_locations_on(kind: NicKind, groups: Sequence[TenantGroup], oracle: Oracle, most: int) -> list[Members]:
-    """The co-locations of which patterns are made, or more than `most` of them: those within the cores.
+    """The co-locations of which patterns are made, or more than `most` of them: those within the cores and the port.
 
     Of GPUs they are only those that the admission test admits. Every part of one is admitted, too, so they are found
     from smaller ones (as of `PatternTable`): within the workers alone there would be far too many.

@@ -40,6 +40,7 @@ from placer.policy.sampled_kernels import (
     preferred_nics,
     rank_nics,
     rank_roughly,
+    remember_left,
     remove_tenant,
     score_of,
     take_check,
@@ -67,9 +68,7 @@ LEAST_SLACK = -0.1
 FULLER_WEIGHT = 0.01
 """Weight by which NICs with less free capacity are preferred among those that lose equally much."""
 
-LEARNT_FROM, CHECKED_ONE_IN = 64, 64
-"""Checks from which errors of estimates are known; and of how many NICs whose margins are surely enough one is checked
-all the same."""
+CHECKED_ONE_IN = 64  # of so many NICs whose margins are surely enough, one is checked all the same
 
 SURELY_CARRIED = 1.0 - 1e-9  # the share of the line rate up to which rounding does not decide whether the port has it
 
@@ -183,14 +182,14 @@ class SampledIndex:
         self._checked: Checked | None = None
         self._tried = TriedChecks()
         self._checks = oracle.checks
-        self._checked_nics, self._sure_nics = 0, 0
+        self._sure_nics = 0
         self._keep_rows()
         estimated = SAFE_SLACK, CHECKED_NICS, LEAST_ESTIMATED_SLACK
         limits = (SAFE_SLACK, COMPARED_NICS, -math.inf) if self._checks is None else estimated
         self._limits = *limits, LEAST_SLACK
         nfs, cores = len(self.interference.number_of), [cores for cores in kind.all_core_counts if cores > 0]
         width = kind.cores // min(cores, default=kind.cores) + 1
-        self._learnt = self.interference.loss, *no_biases(nfs, width), np.zeros(nfs)
+        self._learnt = self.interference.loss, *no_biases(nfs, width), np.zeros((nfs, 2))
         nics = np.zeros((BY_NF + 2 * nfs, FIRST_SIZE))
         nics[FREE] = -1.0
         self._arrays: NicArrays = (
@@ -477,8 +476,10 @@ class SampledIndex:
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
             checked, surplus, score = rank_roughly(
-                *self._arrays, places, arriving.numbers, *given, self._limits[:3], learns, rough, order
+                *self._arrays, places, arriving.numbers, *given, self._limits[:3], rough, order
             )
+            if learns:
+                remember_left(*self._arrays, places, arriving.numbers[0], rough)
         for at in order[:checked].tolist():
             sampled = self._nics[int(members[places[at], 0, 0])]
             if sure and surplus >= 0.0 and not self._is_due(learns):
@@ -492,12 +493,15 @@ class SampledIndex:
     def _goes_unchecked(self, arriving: SampledTenant) -> bool:
         """Whether a NIC on which all margins are surely enough takes the arrival without a check: only with a rate, as
         the SLA of any other leaves small margins."""
-        return self._checked_nics >= LEARNT_FROM and not arriving.workload.is_saturated and self._checks_itself
+        return not arriving.workload.is_saturated and self._checks_itself
 
     def _is_due(self, learns: bool) -> bool:
-        """Whether a NIC is checked although its margins are surely enough, so that errors stay known."""
-        self._sure_nics += learns
-        return learns and self._sure_nics % CHECKED_ONE_IN == 0
+        """Whether a NIC is checked although its margins are surely enough, so that errors stay known; asking finds what
+        the next decision does."""
+        number = self._sure_nics + 1
+        if learns:
+            self._sure_nics = number
+        return number % CHECKED_ONE_IN == 0
 
     @property
     def _checks_itself(self) -> bool:
@@ -557,7 +561,6 @@ class SampledIndex:
                 *self._arrays, sampled.place, at, arriving.numbers, np.asarray(kpps), rough, margins, self._learnt,
                 self._weights, RATES, learns,
             )  # fmt: skip
-        self._checked_nics += learns
         if mean_loss > 0.0:
             self._mean_loss = mean_loss
             self._weights = self._weigh()

@@ -20,9 +20,9 @@ OFFSET, REQUIRED, ALONE = range(3)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
 FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
-SURE_FACTOR, LEAST_SURE = 1.5, 0.05
+SURE_FACTOR, LEAST_SURE, LEARNT_FROM = 1.5, 0.05, 64
 """A margin is surely enough if it is estimated to be so many times the largest error that estimates of the NF have had,
-and at least that."""
+and at least that; and if so many of its estimates were checked."""
 FORGOTTEN = 0.001  # the share of the largest error that each check of the NF forgets
 FIRST_COMPARED = 4  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
@@ -99,11 +99,14 @@ def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure
         found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places[:few])
         checked, surplus, score = rank_roughly(
             nics, members, tenants, places[:found], arriving, models, learnt, weights, (safe, most, least_checked),
-            learns, rough, order,
+            rough, order,
         )  # fmt: skip
         if surplus >= 0.0 or found < few or few == len(places):
-            return checked, surplus, score
+            break
         few = len(places)
+    if learns:  # not before: who only asks has to find the same places
+        remember_left(nics, members, tenants, places[:found], arriving[0], rough)
+    return checked, surplus, score
 
 
 @compile_kernel
@@ -133,7 +136,7 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
     them that of an arrival beside them, if its NF is not negative.
 
     `models`: of `CoLocationChecks.arrays`; empty where what NFs lose on average has to do. `learnt`: losses, biases,
-    and the largest error by NF.
+    and by NF the largest error and of how many estimates it is.
     """
     numbers, whole, packed, surfaces = models
     loss, by_size, by_neighbour, _, _ = learnt
@@ -156,18 +159,16 @@ def write_rough(members, places, arriving, models, learnt, rough):  # type: igno
 
 
 @compile_kernel
-def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, learns, rough, order):  # type: ignore[no-untyped-def]
+def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weights, limits, rough, order):  # type: ignore[no-untyped-def]
     """Write the numbers of the places to check in order, best first, and what `write_rough` does; return how many, by
     how much the margins of the first are more than surely enough, and its score, both by estimate.
 
     Scores are those of `score_at`; where less than a safe margin is left by the estimate, most comes first.
-    `limits`: that margin, how many are checked at most, and the least margin of these. If `learns`, the margins that
-    are left and lost are remembered.
+    `limits`: that margin, how many are checked at most, and the least margin of these.
     """
     safe, most, least_slack = limits
     write_rough(members, places, arriving, models, learnt, rough)
     nf, _, cores, _, alone = arriving
-    left, own_lost = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
     per_core, per_margin, before, after = weights
     scores, slack, surplus = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     for at in range(len(places)):
@@ -179,8 +180,6 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
             margin = tenants[place, tenant, OFFSET] + rough[at, tenant]
             least = min(least, margin)
             surplus[at] = min(surplus[at], margin - sure_margin(learnt, members[place, 1 + tenant, 0]))
-        if learns:
-            left[place], own_lost[place] = least, own
         least = min(least, alone + own)
         now = min(nics[FREE, place] * per_core, max(nics[MARGIN, place], 0.0) * per_margin)
         then = min((nics[FREE, place] - cores) * per_core, max(least, 0.0) * per_margin)
@@ -203,18 +202,33 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
     return checked, surplus[order[0]], scores[order[0]]
 
 
+@share_with_python
+@compile_kernel
+def remember_left(nics, members, tenants, places, nf, rough):  # type: ignore[no-untyped-def]
+    """Remember the margins that are left on these places beside an arrival of the NF, and lost by it, by what
+    `rank_roughly` wrote."""
+    left, own_lost = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
+    for at in range(len(places)):
+        place, size, least = places[at], members[places[at], 0, 1], EMPTY_MARGIN
+        for tenant in range(size):
+            least = min(least, tenants[place, tenant, OFFSET] + rough[at, tenant])
+        left[place], own_lost[place] = least, rough[at, size]
+
+
 @compile_kernel
 def sure_margin(learnt, nf):  # type: ignore[no-untyped-def]
-    """The estimated margin of a tenant that is surely enough."""
-    return max(SURE_FACTOR * learnt[4][nf], LEAST_SURE)
+    """The estimated margin of a tenant that is surely enough; none is where errors of its NF are not known yet."""
+    error, checks = learnt[4][nf]
+    return np.inf if checks < LEARNT_FROM else max(SURE_FACTOR * error, LEAST_SURE)
 
 
 @compile_kernel
 def note_error(learnt, nf, error):  # type: ignore[no-untyped-def]
     """Remember by how much the margin of a tenant was estimated too high, if it is known."""
-    learnt[4][nf] *= 1.0 - FORGOTTEN
-    if error > learnt[4][nf]:
-        learnt[4][nf] = error
+    learnt[4][nf, 0] *= 1.0 - FORGOTTEN
+    learnt[4][nf, 1] += error == error
+    if error > learnt[4][nf, 0]:
+        learnt[4][nf, 0] = error
 
 
 @compile_kernel

@@ -38,7 +38,9 @@ def describe(model: ChainModel) -> Iterator[str]:
     if model.correction is None:
         yield f"no correction: {len(model.runs)} measured settings of the chain show no need of one"
     else:
-        yield f"corrected by {int(model.correction.kept.sum())} of {len(model.runs)} measured settings of the chain"
+        how_far = ", half way: they do not show that it helps" if model.doubt else ""
+        kept = int(model.correction.kept.sum())
+        yield f"corrected by {kept} of {len(model.runs)} measured settings of the chain{how_far}"
 
 
 def predictions(model: ChainModel, asked: CsvTable, predicted: ChainPredictions, measure: str, form: str) -> str:

@@ -104,6 +104,22 @@ def test_a_bound_allows_for_what_the_admission_test_leaves_undecided() -> None:
     assert found.scope.endswith("; 1 admission test undecided")
 
 
+@pytest.mark.parametrize("home", [None, "x"])
+@pytest.mark.parametrize("leaves", [None, 9.0])
+def test_beside_gpus_no_port_has_more_packets_than_it_carries(home: str | None, leaves: float | None) -> None:
+    """Each of four instances is offered 0.36 Gb/s: two share a port of 1 Gb/s, of which one may already run there."""
+    fleet = mixed(curves={})
+    nic = replace(fleet.kinds[0], line_rate_gbps=1.0, names=("x",))
+    fleet = replace(fleet, kinds=(nic, fleet.kinds[1]))
+    trace = [
+        Arrival(str(n), float(n), replace(workload("c"), rate_kpps=30.0), Sla(max_drop=0.0), leaves) for n in range(4)
+    ]
+    trace[0] = replace(trace[0], nic=home)
+    found = find_optimum(trace, fleet, fleet.oracles("toy"), time_limit=10)
+    check_plan(found.plan, trace, fleet.kinds)
+    assert (found.nics, found.lower_bound, found.proven) == (2, 2.0, True)
+
+
 KIND = NicKind(0, "bluefield-2", 8, {"acl": 2, "nids": 4}, count=1)
 FIVE = [
     Arrival(str(i), float(i), workload(nf), Sla(max_drop=0.1))

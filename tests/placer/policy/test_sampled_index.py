@@ -276,20 +276,24 @@ def test_nics_whose_margins_are_surely_enough_are_not_checked(
     are checked. `rank` finds what `best` does, and what is expected of a change is so."""
     nics, check, expected = [], Mock(wraps=sampled_index.check_arrival), Counter[bool | None]()
     monkeypatch.setattr(sampled_index, "check_arrival", check)
-    for learnt_from in (10_000, 40):
+    for checks_all in (True, False):
         placed = 0
         check.reset_mock()
-        monkeypatch.setattr(sampled_index, "LEARNT_FROM", learnt_from)
         oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
         kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
         fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+        if checks_all:
+            monkeypatch.setattr(index, "_goes_unchecked", lambda arriving: False)
         draw, changes = random.Random(3), random.Random(4)
         for number in range(800):
             workload = Workload(draw.choice(list(kind.cores_of)), TrafficProfile(draw.randrange(1, 100_000), 900, 100))
             rate = oracle.solo(workload) * math.exp(draw.uniform(math.log(0.05), math.log(0.95)))
             arriving = Tenant(f"{number}", replace(workload, rate_kpps=rate), Sla(max_drop=0.0))
-            ranked, best = index.rank(arriving, 1), index.best(arriving)
+            before = check.call_count
+            ranked, asked = index.rank(arriving, 1), check.call_count - before
+            best = index.best(arriving)
             assert [nic for _, nic in ranked] == ([] if best is None else [best[1]])
+            assert check.call_count - before == 2 * asked, "who asks finds what is checked, too"
             nic = fleet.open(kind) if best is None else best[1]
             placed += best is not None
             fleet.place(arriving, nic)
@@ -313,6 +317,29 @@ def test_nics_whose_margins_are_surely_enough_are_not_checked(
     assert check.call_count < 0.6 * placed
     assert nics[1] <= 1.02 * nics[0]
     assert min(expected[found] for found in (None, True, False)) > 20
+
+
+def test_a_new_nf_is_checked_until_it_is_known_how_well_it_is_estimated(
+    made_up_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an NF that has come 200 times, light instances go unchecked; of one that has not, all of the first."""
+    check = Mock(wraps=sampled_index.check_arrival)
+    monkeypatch.setattr(sampled_index, "check_arrival", check)
+    oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+    kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+    fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+    checked: dict[str, list[int]] = {PLAIN.name: [], CRYPTO.name: []}
+    for number in range(240):
+        workload = Workload((PLAIN if number < 220 else CRYPTO).name, TrafficProfile(1_000 + 100 * number, 900, 100))
+        arriving = Tenant(f"{number}", replace(workload, rate_kpps=0.3 * oracle.solo(workload)), Sla(max_drop=0.0))
+        check.reset_mock()
+        best = index.best(arriving)
+        checked[workload.nf] += [check.call_count] if best is not None else []
+        nic = fleet.open(kind) if best is None else best[1]
+        fleet.place(arriving, nic)
+        index.joined(nic, arriving)
+    assert sum(checked[PLAIN.name][-50:]) <= 2
+    assert len(checked[CRYPTO.name]) > 10 and min(checked[CRYPTO.name][:10]) == 1
 
 
 def _place_at_rates(

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from placer.report.rack.predicted_chain import describe
 from predictor.chains import chain_fitting, scaling
 from predictor.chains.chain_fitting import fit_chain
 from predictor.chains.chain_model import ChainModel
@@ -226,4 +227,5 @@ def test_a_correction_that_noisy_runs_do_not_support_is_followed_half_way(monkey
         model = fit_chain(chain().profiles, placed, measured_at={"nx.cpu": nx, "sc.cpu": sc}, measured=runs)
         wrong = model.predict(at).predicted / np.minimum(100 * asked[0], 50 * asked[1]) - 1
         errors[doubt] += float(np.abs(wrong).mean()) / 12
+        assert ("half way" in [*describe(model)][-1]) == (model.doubt > 0)
     assert errors[chain_fitting.DOUBT] < errors[0.0] * 2 / 3

@@ -183,6 +183,8 @@ class Writer(Decider):
                 async with self._turn:
                     if self.takes_back:
                         await self.settle()
+                    if self.failure is not None:
+                        raise Stopped
                     try:
                         next(steps)
                     except StopIteration as end:

@@ -24,7 +24,7 @@ from placer.fleet.service.http import writer as turns
 from placer.fleet.service.http.server import make_writer
 from placer.fleet.service.http.tokens import SCOPES, AccessToken
 from placer.fleet.service.http.turns import Part, Rebalancing, Submission, Turns
-from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Writer
+from placer.fleet.service.http.writer import MOST_QUESTIONS, Overloaded, Stopped, Writer
 from placer.fleet.state.saved import KeptAnswer
 from placer.fleet.state.store import State
 from placer.fleet.what_if import ExpectedPlace, Steps, WhatIf, complete
@@ -349,6 +349,31 @@ def test_a_question_goes_on_while_the_disk_writes_and_is_answered_after_that(
     with writer_of(tmp_path / "s.db") as writer:
         assert asyncio.run(act(writer)) == 1
     assert order[:2] == ["committed", "answered"]
+
+
+def test_a_question_ends_when_the_service_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step is taken after that: the fleet may be anything."""
+    steps_after = list[int]()
+
+    def steps(writer: Writer) -> Steps[int]:
+        while True:
+            steps_after.extend([1] if writer.failure else [])
+            yield
+
+    async def act(writer: Writer) -> None:
+        monkeypatch.setattr(writer.state, "write", lambda: 1 / 0)
+        running = asyncio.create_task(writer.run())
+        question = asyncio.create_task(writer.work_through(steps(writer)))
+        with pytest.raises(Stopped):
+            await writer.submit([line(1)])
+        with pytest.raises(ZeroDivisionError):
+            await running
+        with pytest.raises(Stopped):
+            await question
+
+    with writer_of(tmp_path / "s.db") as writer:
+        asyncio.run(act(writer))
+    assert not steps_after
 
 
 def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
