@@ -77,12 +77,13 @@ def _carried(
 REMEMBERED_NEIGHBOURS = 128
 FEWEST_NEIGHBOURS = 16  # with fewer, NFs are taken to lose what `USUAL_ROOM` allows for
 DRAWN_NICS = 5  # full NICs of which the median counts
+MOST_BETWEEN = 4_096  # instances after which neighbours are found anew at the latest
 
 
 class UsualNeighbours:
     """What NFs carry on a NIC that is full of instances like the last ones, on the cores that those got.
 
-    It is found anew whenever twice as many have come. `renewals`: how often that was.
+    It is found anew whenever twice as many have come, and after `MOST_BETWEEN`. `renewals`: how often that was.
     """
 
     def __init__(self, placed: Iterable[Workload] = ()) -> None:
@@ -91,7 +92,7 @@ class UsualNeighbours:
         self._came, self._renew_at = 0, FEWEST_NEIGHBOURS
         self._draw = np.random.default_rng(0)
         self._orders: list[list[Workload]] = []
-        self._kept: dict[tuple[int | str, str, int], float] = {}
+        self._kept: dict[tuple[int | str, str, int], tuple[int, float]] = {}
         for workload in placed:
             self.add(workload)
 
@@ -100,25 +101,35 @@ class UsualNeighbours:
         self._latest.append(workload)
         self._came += 1
         if self._came == self._renew_at:
-            self._renew_at *= 2
+            self._renew_at += min(self._came, MOST_BETWEEN)
             self.renewals += 1
             self._kept.clear()
             latest = list(self._latest)
             self._orders = [[latest[at] for at in self._draw.permutation(len(latest))] for _ in range(DRAWN_NICS)]
 
     def carried(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
-        """What the workload carries there, kpps: of what it carries alone the share that the first workload of its NF
-        on so many cores kept, the median of several NICs."""
+        """What the workload carries there, kpps: the share of what it carries alone that one of the last instances of
+        its NF keeps on so many cores, or where there was none, that it keeps itself."""
         alone = oracle.solo(workload)
         if not self._orders:
             return alone / USUAL_ROOM
         key = kind.key, workload.nf, workload.cores
-        if key not in self._kept:
-            full = [co_location_of(_fill(kind, workload, order)) for order in self._orders]
-            answers = oracle.throughput(full)
-            beside = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
-            self._kept[key] = beside / alone if alone else 0.0
-        return alone * self._kept[key]
+        revision, share = self._kept.get(key, (-1, 0.0))
+        if revision != oracle.revision:
+            example = next((placed for placed in self._orders[0] if placed.nf == workload.nf), None)
+            if example is None:
+                return alone * self._share(kind, oracle, workload)
+            share = self._share(kind, oracle, replace(example.saturated, cores=workload.cores))
+            self._kept[key] = oracle.revision, share
+        return alone * share
+
+    def _share(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
+        """The share that it keeps on full NICs, the median."""
+        full = [co_location_of(_fill(kind, workload, order)) for order in self._orders]
+        answers = oracle.throughput(full)
+        beside = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
+        alone = oracle.solo(workload)
+        return float(beside / alone) if alone else 0.0
 
 
 def _fill(kind: NicKind, workload: Workload, others: Sequence[Workload]) -> list[Workload]:
