@@ -103,7 +103,7 @@ class Engine(QueuedFleet):
         if self.feedback is None or self.feedback.deciders is self.oracles:
             return False
         self.oracles = self.feedback.deciders
-        self._cores_choices = CoresChoices(self.fleet.kinds, self.oracles)
+        self._cores_choices = CoresChoices(self.fleet.kinds, self.oracles, self._neighbours)
         self.selector.rebuild(self.oracles)
         return True
 
