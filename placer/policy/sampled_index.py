@@ -10,10 +10,9 @@ are surely enough, an arrival with a rate takes the NIC without a check.
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ from placer.policy.rejection import Cause, Reason, Tally
 from placer.policy.rules import Rule
 from placer.policy.sampled_kernels import (
     BY_NF,
-    EMPTY_MARGIN,
     FREE,
     GBPS,
     add_checked,
@@ -46,8 +44,8 @@ from placer.policy.sampled_kernels import (
     take_check,
     write_known,
 )
+from placer.policy.sampled_nic import Checked, SampledNic, SampledTenant, SamplingTrial, TriedChecks, margin_of
 from predictor.contention.checks import CLOSE, MET, NO_CHECKS, ModelArrays
-from profiles import CoLocation, Workload
 from profiles.arrays import Floats
 
 COMPARED_NICS = 24
@@ -81,83 +79,6 @@ FIRST_SIZE = 16_384
 
 NicArrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
 """What is known of NICs, as `sampled_kernels` describes it."""
-
-
-def margin_of(kpps: float, required: float) -> float:
-    """How far a throughput is above the required one, in logarithms."""
-    return math.log(max(kpps, 1e-9) / required) if required > 0 else EMPTY_MARGIN
-
-
-class SampledTenant(NamedTuple):
-    """A tenant in the index: its workload, and what it takes of the port (Gb/s).
-
-    `key`: by which workloads are sorted. `numbers`: as kernels read an arrival: number of the NF, row as of
-    `CoLocationChecks`, cores, the throughput that it requires (kpps), and its margin when it is alone on the NIC, in
-    logarithms.
-    """
-
-    id: str
-    workload: Workload
-    key: tuple[str | float, ...]
-    numbers: tuple[int, int, float, float, float]
-    gbps: float
-
-    @property
-    def required(self) -> float:
-        return self.numbers[3]
-
-
-class SampledNic:
-    """A NIC in the index: its place in the arrays, and its tenants, sorted by workload."""
-
-    __slots__ = ("nic", "place", "tenants")
-
-    def __init__(self, nic: Nic, place: int) -> None:
-        self.nic = nic
-        self.place = place
-        self.tenants: list[SampledTenant] = []
-
-    @property
-    def co_location(self) -> CoLocation:
-        return tuple([tenant.workload for tenant in self.tenants])
-
-    def place_of(self, tenant: SampledTenant) -> int:
-        """Where one more tenant is among its tenants, which are sorted by workload."""
-        return bisect([present.key for present in self.tenants], tenant.key)
-
-    def with_tenant(self, tenant: SampledTenant, at: int) -> list[SampledTenant]:
-        """Its tenants and one more, at that place."""
-        return [*self.tenants[:at], tenant, *self.tenants[at:]]
-
-
-class SamplingTrial(NamedTuple):
-    """What `SampledIndex.end_trial` sets back: free places, and every NIC that was changed as it was before; None for
-    one that was not there."""
-
-    vacant: list[int]
-    used: int
-    nics: dict[int, tuple[SampledNic, list[SampledTenant], list[NDArray[Any]]] | None]
-
-
-class Checked(NamedTuple):
-    """The margins of tenants on a NIC with an arrival, which was checked there last, and their rough logarithms.
-
-    `at`: which of them is the arrival. `margins`: None where they were surely enough by what is expected: in `rough`
-    the arrival comes last then.
-    """
-
-    nic: int
-    at: int
-    arriving: SampledTenant
-    margins: Floats | None
-    rough: Floats
-
-
-class TriedChecks(dict[object, Checked]):
-    """Checks of trials, by all on which they depend; a copy begins without any."""
-
-    def __deepcopy__(self, memo: object) -> TriedChecks:
-        return TriedChecks()
 
 
 class SampledIndex:
