@@ -373,13 +373,15 @@ def _classes(
         for kind in kinds:
             given = [arrival]
             if arrival.nic is None:
-                given = [replace(arrival, workload=workload) for workload in kind.choices(arrival.workload)]
-                given = [one for one in given if kind.hosts(_busiest(one).workload) and kind_allows(kind, one)]
-            for one in given:
-                if (key := _class_of(one)) not in numbers:
+                on_cores = [replace(arrival, workload=workload) for workload in kind.choices(arrival.workload)]
+                given = [
+                    sized for sized in on_cores if kind.hosts(_busiest(sized).workload) and kind_allows(kind, sized)
+                ]
+            for sized in given:
+                if (key := _class_of(sized)) not in numbers:
                     numbers[key] = len(numbers)
-                    example.append(one)
-            of_arrival.append(tuple(numbers[_class_of(one)] for one in given))
+                    example.append(sized)
+            of_arrival.append(tuple(numbers[_class_of(sized)] for sized in given))
         options.append(of_arrival)
     return options, example
 

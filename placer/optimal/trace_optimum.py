@@ -119,7 +119,8 @@ def _find(
 def _chooses_cores(arrivals: Sequence[Arrival], kinds: Sequence[NicKind]) -> bool:
     """Whether an arrival may have several numbers of cores on a kind of NIC."""
     new = [arrival for arrival in arrivals if arrival.nic is None]
-    return any(kind.hosts(one.workload) and len(kind.choices(one.workload)) > 1 for one in new for kind in kinds)
+    workloads = [arrival.workload for arrival in new]
+    return any(kind.hosts(workload) and len(kind.choices(workload)) > 1 for workload in workloads for kind in kinds)
 
 
 def _static(

@@ -215,8 +215,10 @@ def traces_at_rates(draw: st.DrawFn) -> SmallTrace:
     arrivals, kinds, oracles = draw(draw(traces))
     rates = draw(st.lists(st.sampled_from((EVER, 65.0, 80.0, 95.0)), min_size=len(arrivals), max_size=len(arrivals)))
     loaded = [
-        replace(one, workload=replace(one.workload, rate_kpps=rate), sla=Sla(max_drop=0.0) if rate < EVER else one.sla)
-        for one, rate in zip(arrivals, rates, strict=True)
+        replace(
+            given, workload=replace(given.workload, rate_kpps=rate), sla=Sla(max_drop=0.0) if rate < EVER else given.sla
+        )
+        for given, rate in zip(arrivals, rates, strict=True)
     ][:5]
     counts = [dict.fromkeys(kind.cores_of, (1, 2, 4)) for kind in kinds]
     on_cores = [ErraticOnCores(oracle.seed) for oracle in oracles if isinstance(oracle, ErraticOracle | CrowdingOracle)]
