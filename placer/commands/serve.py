@@ -232,10 +232,12 @@ def _describe(saved: SavedState) -> str:
     """What a service begins with."""
     if saved.new:
         return f"{saved.name} is new: the fleet is empty"
+    from placer.report.text.table import count_nics, count_noun
+
     fleet, queued = saved.fleet, f", {len(saved.waiting):,} queued" if saved.waiting else ""
+    instances = count_noun(fleet.tenants, "instance")
     return (
-        f"{saved.name} is continued after event {saved.events:,}: {fleet.tenants:,} instances on {len(fleet.nics):,} "
-        f"NICs{queued}"
+        f"{saved.name} is continued after event {saved.events:,}: {instances} on {count_nics(len(fleet.nics))}{queued}"
     )
 
 
