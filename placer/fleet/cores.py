@@ -11,10 +11,10 @@ from typing import overload
 
 from placer.model.feasibility import Misfit, fits, keeps_slas
 from placer.model.nic import Nic, Tenant
-from placer.model.nic_kind import NicKind
+from placer.model.nic_kind import NicKind, choices_on
 from placer.model.oracle import Oracle
 from placer.model.sla import Sla
-from placer.policy.cores import FIRST_ROOM, UsualNeighbours, order_choices
+from placer.policy.cores import FIRST_ROOM, UsualNeighbours, most_carried, order_by_room
 from profiles import Workload
 
 LEAST_HEADROOM = 0.1
@@ -38,6 +38,7 @@ class CoresChoices:
         self._distinct = {id(oracle): oracle for oracle in oracles}.values()
         self._revisions: list[int] = []
         self._known: dict[tuple[Workload, Sla], list[Workload]] = {}
+        self._limits: dict[object, list[tuple[int, float, float]]] = {}
 
     def of(self, tenant: Tenant) -> Sequence[Tenant]:
         """The instance on each number of cores that it may be given, in the order of `order_choices`.
@@ -51,13 +52,38 @@ class CoresChoices:
         revisions = [self._neighbours.renewals, *(oracle.revision for oracle in self._distinct)]
         if revisions != self._revisions or len(self._known) >= KEPT_WORKLOADS:
             self._known.clear()
+            self._limits.clear()
             self._revisions = revisions
         chosen = self._known.get((workload, tenant.sla))
         if chosen is None:
-            choices = order_choices(self._kinds, self._oracles, workload, FIRST_ROOM, self._neighbours)
-            met = [choice for choice in choices if any(tenant.is_met(kpps, kpps) for kpps in self._alone(choice))]
-            chosen = self._known[workload, tenant.sla] = (met or choices) if len(choices) > 1 else []
+            chosen = self._known[workload, tenant.sla] = self._choose(tenant)
         return OnCores(tenant, chosen) if chosen else [tenant]
+
+    def _choose(self, tenant: Tenant) -> list[Workload]:
+        """As `of`, the workloads; none where the number is fixed."""
+        workload = tenant.workload
+        limits = self._limits_of(workload)
+        if len(limits) == 1:
+            return []
+        ordered = order_by_room(limits, [carried < FIRST_ROOM * workload.rate_kpps for _, carried, _ in limits])
+        met = [cores for cores, _, alone in ordered if tenant.is_met(alone, alone)]
+        return [workload.on_cores(cores) for cores in met or [cores for cores, _, _ in ordered]]
+
+    def _limits_of(self, workload: Workload) -> list[tuple[int, float, float]]:
+        """Each number of cores, ascending, with what the workload carries on it beside usual neighbours and alone, the
+        most of all kinds (kpps). It is the same at all rates that every port carries."""
+        ports = not workload.promises_latency and all(
+            not kind.paced and kind.gbps_of(workload) <= kind.line_rate_gbps for kind in self._kinds
+        )
+        key = (workload.nf, workload.traffic) if ports else workload
+        limits = self._limits.get(key)
+        if limits is None:
+            choices = choices_on(self._kinds, workload)
+            carried = most_carried(self._kinds, self._oracles, choices, self._neighbours)
+            alone = [max(self._alone(choice), default=0.0) for choice in choices]
+            limits = [(choice.cores, *most) for choice, *most in zip(choices, carried, alone, strict=True)]
+            self._limits[key] = limits
+        return limits
 
     def _alone(self, workload: Workload) -> Iterator[float]:
         """The throughputs alone (kpps) on the kinds that run the workload."""
@@ -96,17 +122,18 @@ def stay(
     They are as many as before if possible, and fewer where its rate has fallen and `LEAST_HEADROOM` is left. `choices`:
     as of `CoresChoices`. `expects`: as of a `Selector`.
     """
-    kind, others = home.kind, [tenant for tenant in home.tenants if tenant.id != after.id]
+    kind = home.kind
     by_cores: dict[int, Tenant] = {}
     for choice in choices:
         if kind.hosts(choice.workload):
             by_cores.setdefault(kind.cores_for(choice.workload), choice)
 
     def keeps(choice: Tenant, headroom: float = 0.0) -> bool:
-        if not fits(kind, [*(tenant.workload for tenant in others), choice.workload]):
-            return False
         expected = expects(home, before, choice, headroom)
-        return keeps_slas(kind, oracle, [*others, choice], (choice, headroom)) if expected is None else expected
+        if expected is not None:
+            return expected
+        others = [tenant for tenant in home.tenants if tenant.id != after.id]
+        return keeps_slas(kind, oracle, [*others, choice], (choice, headroom))
 
     held = kind.cores_for(before.workload)
     as_before = by_cores.pop(held, None)

@@ -159,8 +159,7 @@ class Engine(QueuedFleet):
         choices = self.choices(after)
         staying = stay(home, self.oracles[home.kind.index], before, after, choices, self.selector.expects)
         if staying is not None:
-            self.fleet.remove(after.id)
-            self.fleet.put_back(staying, home)
+            self.fleet.change(staying)
             as_before = home.kind.cores_for(before.workload) == home.kind.cores_for(staying.workload)
             moves = tuple(self.place_waiting())
             return Decision("kept" if as_before else "resized", moves, cores=self.cores_of(event.id))

@@ -24,6 +24,9 @@ class FleetObserver(Protocol):
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """A tenant left the NIC."""
 
+    def changed(self, nic: Nic, before: Tenant, after: Tenant) -> None:
+        """A tenant of the NIC became another one of its id."""
+
     def service_changed(self, nic: Nic) -> None:
         """A NIC began or ceased to take arrivals."""
 
@@ -418,6 +421,19 @@ class Fleet:
         home = home or self.open(nic.kind, nic.id)
         self.place(tenant, home)
         return home
+
+    def change(self, tenant: Tenant) -> None:
+        """Let a placed tenant be another one of its id and constraints: as `remove` and `put_back`, in one step."""
+        nic = self._home[tenant.id]
+        if self.journal is not None or len(nic.tenants_by_id) == 1:
+            self.put_back(tenant, self.remove(tenant.id))
+            return
+        before = nic.tenants_by_id.pop(tenant.id)
+        nic.tenants_by_id[tenant.id] = tenant
+        self._count(before, nic.kind, -1)
+        self._count(tenant, nic.kind, 1)
+        if self.observer is not None:
+            self.observer.changed(nic, before, tenant)
 
     def _undo_removal(self, tenant: Tenant, nic: Nic, before: Sequence[str]) -> None:
         self.put_back(tenant, nic).keep_order(before)

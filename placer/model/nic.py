@@ -54,7 +54,7 @@ class Tenant:
     @property
     def asked_workload(self) -> Workload:
         """The workload as it was asked for."""
-        return replace(self.workload, cores=0) if self.free_cores else self.workload
+        return self.workload.on_cores(0) if self.free_cores else self.workload
 
     def on_cores(self, workload: Workload) -> Tenant:
         """The instance with its workload on a number of cores that was chosen."""

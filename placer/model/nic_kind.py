@@ -124,7 +124,7 @@ class NicKind:
         counts = self.core_counts.get(workload.nf, ())
         if workload.cores or workload.is_saturated or self.paced or len(counts) < 2:
             return (workload,)
-        return tuple(replace(workload, cores=count) for count in counts if count <= self.cores)
+        return tuple(workload.on_cores(count) for count in counts if count <= self.cores)
 
     @cached_property
     def _hosted(self) -> dict[Workload, bool]:
@@ -176,4 +176,4 @@ def choices_on(kinds: Iterable[NicKind], workload: Workload) -> list[Workload]:
     found = {
         kind.cores_for(choice): choice for kind, choices in zip(hosting, of_kinds, strict=True) for choice in choices
     }
-    return [choice if choice.cores else replace(choice, cores=cores) for cores, choice in sorted(found.items())]
+    return [choice if choice.cores else choice.on_cores(cores) for cores, choice in sorted(found.items())]

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import compress, islice
+from operator import not_
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +26,8 @@ FIRST_ROOM = 1.0
 rate."""
 USUAL_ROOM = 1.1
 """What an NF must be able to carry alone on the cores that it gets first, relative to what is offered to it."""
+
+Choice = TypeVar("Choice")
 
 
 def order_choices(
@@ -40,8 +45,13 @@ def order_choices(
     choices = choices_on(kinds, workload)
     if len(choices) == 1:
         return choices
-    tight = [choice for choice in choices if _carried(kinds, oracles, choice, neighbours) < room * workload.rate_kpps]
-    return [choice for choice in choices if choice not in tight] + tight[::-1]
+    tight = [most < room * workload.rate_kpps for most in most_carried(kinds, oracles, choices, neighbours)]
+    return order_by_room(choices, tight)
+
+
+def order_by_room(choices: Sequence[Choice], tight: Sequence[bool]) -> list[Choice]:
+    """Choices of ascending cores in the order of `order_choices`, given which of them carry too little."""
+    return [*compress(choices, map(not_, tight)), *reversed([*compress(choices, tight)])]
 
 
 def choose_with_cores(
@@ -60,18 +70,21 @@ def choose_with_cores(
     return choice, workload
 
 
-def _carried(
-    kinds: Sequence[NicKind], oracles: Sequence[Oracle], workload: Workload, neighbours: UsualNeighbours | None
-) -> float:
-    """The most that a NIC of some kind carries of the workload, kpps; a GPU's part does not depend on cores."""
+def most_carried(
+    kinds: Sequence[NicKind], oracles: Sequence[Oracle], choices: Sequence[Workload], neighbours: UsualNeighbours | None
+) -> list[float]:
+    """The most that a NIC of some kind carries of each of these choices of cores, kpps; a GPU's part does not depend on
+    cores."""
     # the truth of a testbed is never above the rate: what it could carry is what it carries of more
-    asked = workload if workload.promises_latency else workload.saturated
-    carried = (
-        oracle.solo(asked) if neighbours is None else neighbours.carried(kind, oracle, asked)
-        for kind, oracle in ((kind, oracles[kind.index]) for kind in kinds)
-        if not kind.paced and kind.hosts(workload)
-    )
-    return max(carried, default=0.0)
+    asked = [choice if choice.promises_latency else choice.saturated for choice in choices]
+    carried = [0.0] * len(choices)
+    for kind in kinds:
+        able = [] if kind.paced else [at for at, choice in enumerate(choices) if kind.hosts(choice)]
+        oracle, able_asked = oracles[kind.index], [asked[at] for at in able]
+        found = map(oracle.solo, able_asked) if neighbours is None else neighbours.carried(kind, oracle, able_asked)
+        for at, kpps in zip(able, found, strict=True):
+            carried[at] = max(carried[at], kpps)
+    return carried
 
 
 REMEMBERED_NEIGHBOURS = 128
@@ -92,7 +105,8 @@ class UsualNeighbours:
         self._came, self._renew_at = 0, FEWEST_NEIGHBOURS
         self._draw = np.random.default_rng(0)
         self._orders: list[list[Workload]] = []
-        self._kept: dict[tuple[int | str, str, int], tuple[int, float]] = {}
+        self._examples: dict[str, Workload] = {}
+        self._kept: dict[tuple[int | str, ...], tuple[int, list[float]]] = {}
         for workload in placed:
             self.add(workload)
 
@@ -106,30 +120,35 @@ class UsualNeighbours:
             self._kept.clear()
             latest = list(self._latest)
             self._orders = [[latest[at] for at in self._draw.permutation(len(latest))] for _ in range(DRAWN_NICS)]
+            self._examples = {workload.nf: workload for workload in reversed(self._orders[0])}
 
-    def carried(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
-        """What the workload carries there, kpps: the share of what it carries alone that one of the last instances of
-        its NF keeps on so many cores, or where there was none, that it keeps itself."""
-        alone = oracle.solo(workload)
-        if not self._orders:
-            return alone / USUAL_ROOM
-        key = kind.key, workload.nf, workload.cores
-        revision, share = self._kept.get(key, (-1, 0.0))
-        if revision != oracle.revision:
-            example = next((placed for placed in self._orders[0] if placed.nf == workload.nf), None)
-            if example is None:
-                return alone * self._share(kind, oracle, workload)
-            share = self._share(kind, oracle, replace(example.saturated, cores=workload.cores))
-            self._kept[key] = oracle.revision, share
-        return alone * share
+    def carried(self, kind: NicKind, oracle: Oracle, choices: Sequence[Workload]) -> list[float]:
+        """What an NF carries there on several numbers of cores, kpps: the share of what it carries alone that one of
+        its last instances keeps on so many cores, or where there was none, that it keeps itself."""
+        alone = [oracle.solo(choice) for choice in choices]
+        if not self._orders or not choices:
+            return [kpps / USUAL_ROOM for kpps in alone]
+        example = self._examples.get(choices[0].nf)
+        if example is None:
+            shares = self._shares(kind, oracle, choices)
+        else:
+            key = kind.key, *(choice.cores for choice in choices), example.nf
+            revision, shares = self._kept.get(key, (-1, []))
+            if revision != oracle.revision:
+                alike = [replace(example.saturated, cores=choice.cores) for choice in choices]
+                shares = self._shares(kind, oracle, alike)
+                self._kept[key] = oracle.revision, shares
+        return [kpps * share for kpps, share in zip(alone, shares, strict=True)]
 
-    def _share(self, kind: NicKind, oracle: Oracle, workload: Workload) -> float:
-        """The share that it keeps on full NICs, the median."""
-        full = [co_location_of(_fill(kind, workload, order)) for order in self._orders]
-        answers = oracle.throughput(full)
-        beside = median(kpps[nic.index(workload)] for nic, kpps in zip(full, answers, strict=True))
-        alone = oracle.solo(workload)
-        return float(beside / alone) if alone else 0.0
+    def _shares(self, kind: NicKind, oracle: Oracle, choices: Sequence[Workload]) -> list[float]:
+        """The share that each keeps on full NICs, the median."""
+        full = [co_location_of(_fill(kind, choice, order)) for choice in choices for order in self._orders]
+        answers, shares = iter(zip(full, oracle.throughput(full), strict=True)), []
+        for choice in choices:
+            beside = median(kpps[nic.index(choice)] for nic, kpps in islice(answers, len(self._orders)))
+            alone = oracle.solo(choice)
+            shares.append(float(beside / alone) if alone else 0.0)
+        return shares
 
 
 def _fill(kind: NicKind, workload: Workload, others: Sequence[Workload]) -> list[Workload]:

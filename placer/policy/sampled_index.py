@@ -28,6 +28,7 @@ from placer.policy.sampled_kernels import (
     BY_NF,
     FREE,
     GBPS,
+    NOBODY,
     add_checked,
     add_estimated,
     add_member,
@@ -40,12 +41,14 @@ from placer.policy.sampled_kernels import (
     rank_roughly,
     remember_left,
     remove_tenant,
+    replace_tenant,
     score_of,
     take_check,
     write_known,
 )
 from placer.policy.sampled_nic import Checked, SampledNic, SampledTenant, SamplingTrial, TriedChecks, margin_of
 from predictor.contention.checks import CLOSE, MET, NO_CHECKS, ModelArrays
+from predictor.contention.workload_table import NO_WORKLOAD
 from profiles.arrays import Floats
 
 COMPARED_NICS = 24
@@ -80,6 +83,8 @@ FIRST_SIZE = 16_384
 NicArrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
 """What is known of NICs, as `sampled_kernels` describes it."""
 
+NOBODY_SAMPLED = None, SampledTenant("", NO_WORKLOAD, (), NOBODY, 0.0), 0
+
 
 class SampledIndex:
     """NICs of one kind by free cores and by the estimated margins of their tenants above their SLAs.
@@ -101,6 +106,7 @@ class SampledIndex:
         self._among: NDArray[np.int64] | None = None
         self.kinds = {kind: None}
         self._checked: Checked | None = None
+        self._last: tuple[Tenant | None, SampledTenant, int] = NOBODY_SAMPLED
         self._tried = TriedChecks()
         self._checks = oracle.checks
         self._sure_nics = 0
@@ -135,7 +141,7 @@ class SampledIndex:
     def observe(self, tenant: Tenant) -> None:
         """There is no forecast; workloads that have left make room, since none is being compared now."""
         if self._trial is None:
-            self._checked = None
+            self._checked, self._last = None, NOBODY_SAMPLED
             if self._checks is not None:
                 self._checks.release_rows()
 
@@ -159,7 +165,7 @@ class SampledIndex:
 
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""
-        self.oracle = oracle
+        self.oracle, self._last = oracle, NOBODY_SAMPLED
         self._tried.clear()  # revisions of two oracles may be the same number
 
     def refresh(self) -> None:
@@ -259,6 +265,10 @@ class SampledIndex:
             )  # fmt: skip
             if sure and self._goes_unchecked(arriving):
                 return
+        self._write_checked(sampled)
+
+    def _write_checked(self, sampled: SampledNic) -> None:
+        """Write down the margins of the tenants of a NIC as a check finds them."""
         required = [tenant.required for tenant in sampled.tenants]
         _, kpps = self.oracle.meets(sampled.co_location, required)
         if any(known != known for known in kpps):  # behind a violated SLA
@@ -275,27 +285,50 @@ class SampledIndex:
         add_estimated(*given, np.zeros(size + 1), self._learnt)
         add_unchecked(*given, self._models, self._learnt)
         expect_change(*given[1:4], 0, arriving.numbers, 0.0, self._models, self._learnt)
+        replace_tenant(*given[:4], 0, 0.0, 0.0, 0, arriving.numbers, 0.0, self._models, self._learnt)
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
-        """Whether every SLA is met on a NIC if a tenant changes, its own by so much more; None if only a check
-        shows it."""
+        """Whether a NIC surely has the cores and the port, and every SLA is met, if a tenant changes, its own by so
+        much more; None if only a check shows it."""
         sampled = self._nics.get(nic.number)
-        if sampled is None:
+        if sampled is None or not self.kind.hosts(after.workload):
             return None
         changed = self._sample(after)
         if not self._goes_unchecked(changed):
             return None
-        at = [present.id for present in sampled.tenants].index(before.id)
+        at = sampled.place_by_id(before.id)
+        present, (free, taken) = sampled.tenants[at], self._arrays[0][: GBPS + 1, sampled.place].tolist()
+        gbps = taken - present.gbps + changed.gbps
+        if free + present.numbers[2] < changed.numbers[2] or gbps > SURELY_CARRIED * self.kind.line_rate_gbps:
+            return None
         more, numbers = math.log1p(headroom), changed.numbers
         found = expect_change(*self._arrays[1:], sampled.place, at, numbers, more, self._models, self._learnt)
         return None if found == CLOSE else found == MET
+
+    def change(self, nic: Nic, before: Tenant, after: Tenant) -> bool:
+        """As `left` and `joined`, in one step; False where only these do."""
+        sampled = self._nics.get(nic.number)
+        if sampled is None or self._trial is not None or len(sampled.tenants) < 2:
+            return False
+        self._checked = None
+        leaving = sampled.tenants.pop(at := sampled.place_by_id(before.id))
+        left, arriving = self._gbps_of(sampled.tenants), self._sample(after)
+        joined_at = sampled.place_of(arriving)
+        sampled.tenants.insert(joined_at, arriving)
+        sure = replace_tenant(
+            *self._arrays, sampled.place, at, leaving.numbers[2], left, joined_at, arriving.numbers,
+            self._gbps_of(sampled.tenants), self._models, self._learnt,
+        )  # fmt: skip
+        if not (sure and self._goes_unchecked(arriving)):
+            self._write_checked(sampled)
+        return True
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         """Follow a tenant that left the NIC; the others have an estimated larger margin than before."""
         self._note_before(nic.number)
         sampled, self._checked = self._nics[nic.number], None
-        at = [present.id for present in sampled.tenants].index(tenant.id)
+        at = sampled.place_by_id(tenant.id)
         leaving = sampled.tenants[at]
         sampled.tenants = [*sampled.tenants[:at], *sampled.tenants[at + 1 :]]
         if not sampled.tenants:
@@ -541,13 +574,18 @@ class SampledIndex:
         return 1.0 / self._mean_cores, 1.0 / self._mean_loss, self.rule.before, after
 
     def _sample(self, tenant: Tenant) -> SampledTenant:
-        """The tenant as it would be alone on the NIC."""
+        """The tenant as it would be alone on the NIC; that of the last one is kept."""
+        last, sampled, revision = self._last
+        if last is tenant and revision == self.oracle.revision:
+            return sampled
         workload, kind, solo = tenant.workload, self.kind, self.oracle.solo(tenant.workload)
         row = 0 if self._checks is None else self._checks.row(workload)
         required, nf = tenant.required_kpps(solo), self.interference.number_of[workload.nf]
         numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
         gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
-        return SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps)
+        sampled = SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps)
+        self._last = tenant, sampled, self.oracle.revision
+        return sampled
 
     def _take(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
         """Let a NIC have these tenants, which take cores and line rate."""

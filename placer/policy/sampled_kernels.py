@@ -94,18 +94,18 @@ def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure
     """
     nics, members, tenants = known
     safe, most, least_checked, least_slack = limits
-    few = min(FIRST_COMPARED, len(places)) if sure else len(places)
+    found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places)
+    compared = min(FIRST_COMPARED, found) if sure else found
     while True:
-        found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places[:few])
         checked, surplus, score = rank_roughly(
-            nics, members, tenants, places[:found], arriving, models, learnt, weights, (safe, most, least_checked),
+            nics, members, tenants, places[:compared], arriving, models, learnt, weights, (safe, most, least_checked),
             rough, order,
         )  # fmt: skip
-        if surplus >= 0.0 or found < few or few == len(places):
+        if surplus >= 0.0 or compared == found:
             break
-        few = len(places)
+        compared = found
     if learns:  # not before: who only asks has to find the same places
-        remember_left(nics, members, tenants, places[:found], arriving[0], rough)
+        remember_left(nics, members, tenants, places[:compared], arriving[0], rough)
     return checked, surplus, score
 
 
@@ -345,6 +345,7 @@ def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, lear
     return sure
 
 
+@share_with_python
 @compile_kernel
 def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
     """As `add_estimated`, of an arrival of which nothing is expected yet."""
@@ -402,6 +403,7 @@ def remove_member(members, tenants, place, at):  # type: ignore[no-untyped-def]
             tenants[place, tenant, number] = tenants[place, tenant + 1, number]
 
 
+@share_with_python
 @compile_kernel
 def remove_tenant(nics, members, tenants, place, at, cores, gbps, models, learnt):  # type: ignore[no-untyped-def]
     """As `remove_member`, of a tenant with so many cores; estimate the margins of those that stay, which take so much
@@ -410,6 +412,13 @@ def remove_tenant(nics, members, tenants, place, at, cores, gbps, models, learnt
     nics[FREE, place] += cores
     nics[GBPS, place] = gbps
     estimate_margins(nics, members, tenants, place, models, learnt, True)
+
+
+@compile_kernel
+def replace_tenant(nics, members, tenants, place, at, cores, left, to, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
+    """`remove_tenant`, after which so much is `left` on the port, and `add_unchecked` at `to` of those that stay."""
+    remove_tenant(nics, members, tenants, place, at, cores, left, models, learnt)
+    return add_unchecked(nics, members, tenants, place, to, arriving, gbps, models, learnt)
 
 
 @share_with_python

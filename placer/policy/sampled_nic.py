@@ -56,6 +56,10 @@ class SampledNic:
         """Where one more tenant is among its tenants, which are sorted by workload."""
         return bisect([present.key for present in self.tenants], tenant.key)
 
+    def place_by_id(self, identity: str) -> int:
+        """Where the tenant with this id is among its tenants."""
+        return [present.id for present in self.tenants].index(identity)
+
     def with_tenant(self, tenant: SampledTenant, at: int) -> list[SampledTenant]:
         """Its tenants and one more, at that place."""
         return [*self.tenants[:at], tenant, *self.tenants[at:]]

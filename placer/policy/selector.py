@@ -231,8 +231,7 @@ class Selector:
         return found
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
-        """Whether every SLA is met on a NIC that has the cores if a tenant changes, the tenant's by so much more; None
-        if only a check shows it."""
+        """As of a `SampledIndex`; None where it is another index, too."""
         indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
         index = indexes[nic.kind.index] if indexes else None
         return index.expects(nic, before, after, headroom) if isinstance(index, SampledIndex) else None
@@ -338,10 +337,30 @@ class Selector:
         opens = [index.opening_score(tenant) is not None for index in self.indexes]
         return why_rejected(self.fleet, self.oracles, tenant, places, in_use, opens)
 
-    def joined(self, nic: Nic, tenant: Tenant) -> None:
+    def changed(self, nic: Nic, before: Tenant, after: Tenant) -> None:
+        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
+        index = indexes[nic.kind.index] if indexes and self._sampled and self._rebuild is None else None
+        if nic.service is Service.UP and isinstance(index, SampledIndex) and index.change(nic, before, after):
+            self._count_joined(after)
+            self._count_left(before)
+        else:
+            self.left(nic, before)
+            self.joined(nic, after)
+
+    def _count_joined(self, tenant: Tenant) -> None:
         self._own_loads += not tenant.workload.is_plain
         if not self._in_trial:
             self._latest_of[tenant.workload.nf] = tenant.workload
+
+    def _count_left(self, tenant: Tenant) -> None:
+        if self._closing():
+            self._renew_at = self._arrivals
+        self._own_loads -= not tenant.workload.is_plain
+        self.departures += 1
+
+    def joined(self, nic: Nic, tenant: Tenant) -> None:
+        self._count_joined(tenant)
+        if not self._in_trial:
             if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
                 self._rebuild = None
             elif self._rebuild is not None and self._rebuild.lacks(tenant.workload.nf):
@@ -358,10 +377,7 @@ class Selector:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        if self._closing():
-            self._renew_at = self._arrivals
-        self._own_loads -= not tenant.workload.is_plain
-        self.departures += 1
+        self._count_left(tenant)
         own = self.fleet.pool.owns(nic.number)
         indexes = self.indexes if own else self.others
         if nic.service is not Service.UP or indexes is None:

@@ -185,8 +185,25 @@ class WorkloadTable:
             )
 
     def _add(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
+        if len(workloads) == 1 and self._add_at_rate(numbers[0], workloads[0]):
+            return
         if len(workloads) > 1 or not self._add_plain(numbers[0], workloads[0]):
             self._add_any(numbers, workloads)
+
+    def _add_at_rate(self, row: int, workload: Workload) -> bool:
+        """Fill a row as that of the same workload at another rate; False where none was filled yet."""
+        unloaded = None if workload.is_saturated else self._unloaded.get(_without_rate(workload))
+        if unloaded is None:
+            return False
+        self._grow(row + 1)
+        model, numbers = self.models[workload.nf], self.numbers[row]
+        self._fillings += 1
+        numbers[:], self.whole[row] = unloaded
+        self.rate[row], self.whole[row, -1] = workload.rate_kpps, self._fillings
+        if workload.cores in (0, model.cores):
+            self.doubt[row] = model.doubt_at_loads
+        write_loads(self.numbers, self.whole, np.array((row,)))
+        return True
 
     def _add_any(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
         self._refuse_unknown(workloads)
