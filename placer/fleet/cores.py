@@ -95,11 +95,11 @@ class OnCores(Sequence[Tenant]):
     """An instance with its workload on several numbers of cores; most decisions need only the first."""
 
     def __init__(self, tenant: Tenant, workloads: Sequence[Workload]) -> None:
-        self._tenant, self._workloads = tenant, workloads
+        self._tenant, self.workloads = tenant, workloads
         self._made: dict[int, Tenant] = {}
 
     def __len__(self) -> int:
-        return len(self._workloads)
+        return len(self.workloads)
 
     @overload
     def __getitem__(self, at: int) -> Tenant: ...
@@ -110,7 +110,7 @@ class OnCores(Sequence[Tenant]):
             return [self[number] for number in range(len(self))[at]]
         made = self._made.get(at)
         if made is None:
-            made = self._made[at] = self._tenant.on_cores(self._workloads[at])
+            made = self._made[at] = self._tenant.on_cores(self.workloads[at])
         return made
 
 
@@ -122,28 +122,29 @@ def stay(
     They are as many as before if possible, and fewer where its rate has fallen and `LEAST_HEADROOM` is left. `choices`:
     as of `CoresChoices`. `expects`: as of a `Selector`.
     """
-    kind = home.kind
-    by_cores: dict[int, Tenant] = {}
-    for choice in choices:
-        if kind.hosts(choice.workload):
-            by_cores.setdefault(kind.cores_for(choice.workload), choice)
+    kind, held = home.kind, home.kind.cores_for(before.workload)
+    workloads = choices.workloads if isinstance(choices, OnCores) else [choice.workload for choice in choices]
+    by_cores: dict[int, int] = {}
+    for at, workload in enumerate(workloads):
+        by_cores.setdefault(kind.cores_for(workload), at)
 
-    def keeps(choice: Tenant, headroom: float = 0.0) -> bool:
-        expected = expects(home, before, choice, headroom)
+    def keeps(at: int, headroom: float = 0.0) -> bool:
+        if not kind.hosts(workloads[at]):
+            return False
+        expected = expects(home, before, choices[at], headroom)
         if expected is not None:
             return expected
         others = [tenant for tenant in home.tenants if tenant.id != after.id]
-        return keeps_slas(kind, oracle, [*others, choice], (choice, headroom))
+        return keeps_slas(kind, oracle, [*others, choices[at]], (choices[at], headroom))
 
-    held = kind.cores_for(before.workload)
     as_before = by_cores.pop(held, None)
     if as_before is None or not keeps(as_before):
-        return next(filter(keeps, by_cores.values()), None)
+        return next((choices[at] for at in by_cores.values() if keeps(at)), None)
     if after.workload.rate_kpps < before.workload.rate_kpps:
-        for cores, choice in by_cores.items():
-            if cores < held and keeps(choice, LEAST_HEADROOM):
-                return choice
-    return as_before
+        for cores, at in by_cores.items():
+            if cores < held and keeps(at, LEAST_HEADROOM):
+                return choices[at]
+    return choices[as_before]
 
 
 def stay_at_risk(home: Nic, before: Tenant, after: Tenant, choices: Sequence[Tenant]) -> Tenant | None:

@@ -83,7 +83,7 @@ FIRST_SIZE = 16_384
 NicArrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
 """What is known of NICs, as `sampled_kernels` describes it."""
 
-NOBODY_SAMPLED = None, SampledTenant("", NO_WORKLOAD, (), NOBODY, 0.0), 0
+NOBODY_SAMPLED = None, SampledTenant("", NO_WORKLOAD, (), NOBODY), 0
 
 
 class SampledIndex:
@@ -122,7 +122,7 @@ class SampledIndex:
         self._arrays: NicArrays = (
             nics,
             np.zeros((FIRST_SIZE, 1 + width, 2), dtype=np.int64),
-            np.zeros((FIRST_SIZE, width, 3)),
+            np.zeros((FIRST_SIZE, width, 4)),
         )
         cores = [cores for cores in kind.cores_of.values() if 0 < cores <= kind.cores]
         self._mean_cores = sum(cores) / len(cores) if cores else 1.0
@@ -245,7 +245,7 @@ class SampledIndex:
             arriving = checked.arriving
             sampled.tenants = sampled.with_tenant(arriving, checked.at)
             self._make_room(len(sampled.tenants))
-            joining = sampled.place, checked.at, arriving.numbers, self._gbps_of(sampled.tenants)
+            joining = sampled.place, checked.at, arriving.numbers
             if checked.margins is None:
                 add_estimated(*self._arrays, *joining, checked.rough, self._learnt)
             else:
@@ -259,10 +259,7 @@ class SampledIndex:
             at = sampled.place_of(arriving)
             sampled.tenants = sampled.with_tenant(arriving, at)
             self._make_room(len(sampled.tenants))
-            sure = add_unchecked(
-                *self._arrays, sampled.place, at, arriving.numbers, self._gbps_of(sampled.tenants), self._models,
-                self._learnt,
-            )  # fmt: skip
+            sure = add_unchecked(*self._arrays, sampled.place, at, arriving.numbers, self._models, self._learnt)
             if sure and self._goes_unchecked(arriving):
                 return
         self._write_checked(sampled)
@@ -281,11 +278,11 @@ class SampledIndex:
         """Load the compiled parts that only a long run of arrivals needs; what is known of the NIC is lost."""
         arriving, size = self._sample(tenant), len(self._nics[nic.number].tenants)
         self._make_room(size + 2)
-        given = *self._arrays, self._nics[nic.number].place, 0, arriving.numbers, 0.0
+        given = *self._arrays, self._nics[nic.number].place, 0, arriving.numbers
         add_estimated(*given, np.zeros(size + 1), self._learnt)
         add_unchecked(*given, self._models, self._learnt)
         expect_change(*given[1:4], 0, arriving.numbers, 0.0, self._models, self._learnt)
-        replace_tenant(*given[:4], 0, 0.0, 0.0, 0, arriving.numbers, 0.0, self._models, self._learnt)
+        replace_tenant(*given[:5], 0.0, *given[4:], self._models, self._learnt)
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
@@ -313,12 +310,12 @@ class SampledIndex:
             return False
         self._checked = None
         leaving = sampled.tenants.pop(at := sampled.place_by_id(before.id))
-        left, arriving = self._gbps_of(sampled.tenants), self._sample(after)
+        arriving = self._sample(after)
         joined_at = sampled.place_of(arriving)
         sampled.tenants.insert(joined_at, arriving)
         sure = replace_tenant(
-            *self._arrays, sampled.place, at, leaving.numbers[2], left, joined_at, arriving.numbers,
-            self._gbps_of(sampled.tenants), self._models, self._learnt,
+            *self._arrays, sampled.place, at, leaving.numbers[2], joined_at, arriving.numbers, self._models,
+            self._learnt,
         )  # fmt: skip
         if not (sure and self._goes_unchecked(arriving)):
             self._write_checked(sampled)
@@ -334,10 +331,7 @@ class SampledIndex:
         if not sampled.tenants:
             self._take_out(sampled)
             return
-        remove_tenant(
-            *self._arrays, sampled.place, at, leaving.numbers[2], self._gbps_of(sampled.tenants), self._models,
-            self._learnt,
-        )  # fmt: skip
+        remove_tenant(*self._arrays, sampled.place, at, leaving.numbers[2], self._models, self._learnt)
 
     def restrict(self, places: AllowedNics | None) -> None:
         """Close NICs that constraints bar; None takes them up again."""
@@ -422,10 +416,9 @@ class SampledIndex:
         rough = np.empty((COMPARED_NICS, members.shape[1]))
         given, sure = (self._models, self._learnt, self._weights), self._goes_unchecked(arriving)
         if self._among is None:
-            port = arriving.gbps, self.kind.line_rate_gbps
             checked, surplus, score = rank_nics(
-                self._arrays, self._used, arriving.numbers, port, *given, self._limits, sure, learns, places, rough,
-                order,
+                self._arrays, self._used, arriving.numbers, self.kind.line_rate_gbps, *given, self._limits, sure,
+                learns, places, rough, order,
             )  # fmt: skip
         else:
             places = self._preferred(arriving, COMPARED_NICS, LEAST_SLACK)
@@ -480,11 +473,11 @@ class SampledIndex:
 
     def _preferred(self, arriving: SampledTenant, most: int, least_slack: float) -> NDArray[np.int64]:
         """The places that the rule prefers by what NFs lose on average."""
-        places, port = np.empty(most, dtype=np.int64), (arriving.gbps, self.kind.line_rate_gbps)
+        places, line_rate = np.empty(most, dtype=np.int64), self.kind.line_rate_gbps
         (nics, members, _), used = self._arrays, self._used
         if self._among is not None:
             nics, members, used = nics[:, self._among], members[self._among], len(self._among)
-        found = preferred_nics(nics, members, used, arriving.numbers, port, least_slack, self._weights, places)
+        found = preferred_nics(nics, members, used, arriving.numbers, line_rate, least_slack, self._weights, places)
         return places[:found] if self._among is None else self._among[places[:found]]
 
     @property
@@ -581,9 +574,9 @@ class SampledIndex:
         workload, kind, solo = tenant.workload, self.kind, self.oracle.solo(tenant.workload)
         row = 0 if self._checks is None else self._checks.row(workload)
         required, nf = tenant.required_kpps(solo), self.interference.number_of[workload.nf]
-        numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required)
         gbps = kind.gbps_of(workload) if kind.line_rate_gbps < math.inf else 0.0
-        sampled = SampledTenant(tenant.id, workload, workload.sort_key, numbers, gbps)
+        numbers = nf, row, float(kind.cores_for(workload)), required, margin_of(solo, required), gbps
+        sampled = SampledTenant(tenant.id, workload, workload.sort_key, numbers)
         self._last = tenant, sampled, self.oracle.revision
         return sampled
 
@@ -591,11 +584,7 @@ class SampledIndex:
         """Let a NIC have these tenants, which take cores and line rate."""
         sampled.tenants, nics = tenants, self._arrays[0]
         nics[FREE, sampled.place] = self.kind.cores - sum([tenant.numbers[2] for tenant in tenants])
-        nics[GBPS, sampled.place] = self._gbps_of(tenants)
-
-    def _gbps_of(self, tenants: Sequence[SampledTenant]) -> float:
-        """What these tenants take of the port together, 0 where it does not matter."""
-        return float(sum([tenant.gbps for tenant in tenants])) if self.kind.line_rate_gbps < math.inf else 0.0
+        nics[GBPS, sampled.place] = sum([tenant.gbps for tenant in tenants])
 
     def _make_room(self, tenants: int) -> None:
         """Make room for so many tenants of a NIC: more than usual are only NFs that take no cores."""

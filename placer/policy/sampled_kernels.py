@@ -4,7 +4,8 @@ All that is known of NICs is in three arrays with a place per NIC. `nics`, shape
 cores (negative where there is no NIC), what is taken of the port (Gb/s) and the smallest margin of its tenants; then by
 NF what an arrival would leave of that margin, and what it would lose itself. `members`, shape (places, 1 + most, 2),
 has the NIC's number and how many tenants it has, then NF and row of each. `tenants`, shape (places, most, 3), has per
-tenant its margin less what is expected roughly, the throughput that it requires (kpps), and its margin alone.
+tenant its margin less what is expected roughly, the throughput that it requires (kpps), its margin alone, and what it
+takes of the port (Gb/s).
 """
 
 import math
@@ -16,7 +17,7 @@ from predictor.contention.checks import CLOSE, MET, VIOLATED, check_members, wri
 from predictor.regression.compiled import share_with_python
 
 FREE, GBPS, MARGIN, BY_NF = range(4)
-OFFSET, REQUIRED, ALONE = range(3)
+OFFSET, REQUIRED, ALONE, OWN_GBPS = range(4)
 
 NICS_AT_ONCE = 1_024  # NICs whose scores are computed before they are looked at
 FEW_FIT = 256  # of these, NICs with enough cores up to which only theirs are computed, one by one
@@ -26,21 +27,20 @@ and at least that; and if so many of its estimates were checked."""
 FORGOTTEN = 0.001  # the share of the largest error that each check of the NF forgets
 FIRST_COMPARED = 4  # NICs of which margins are estimated first, where the best may be taken without a check
 EMPTY_MARGIN = 10.0  # the margin of a NIC without tenants, in logarithms of throughput
-NOBODY = -1, 0, 0.0, 0.0, 0.0  # in the place of an arrival
+NOBODY = -1, 0, 0.0, 0.0, 0.0, 0.0  # in the place of an arrival
 
 
 @share_with_python
 @compile_kernel
-def preferred_nics(nics, members, used, arriving, port, least_slack, weights, places):  # type: ignore[no-untyped-def]
+def preferred_nics(nics, members, used, arriving, line_rate, least_slack, weights, places):  # type: ignore[no-untyped-def]
     """Write as many places of NICs with enough cores as have room, best first by estimated score; return their number.
 
-    `arriving`: number of the NF, row, cores, the throughput that it requires (kpps), and its margin alone. The value of
-    free capacity is the number of NFs that fit: free cores or the smallest margin, each times its weight, whichever is
+    `arriving`: number of the NF, row, cores, the throughput that it requires (kpps), its margin alone, and what it takes
+    of the port, which has `line_rate` (Gb/s). The value of free capacity is the number of NFs that fit: free cores or the smallest margin, each times its weight, whichever is
     less; the other weights are those of the value before and after. NICs on which an SLA would be violated by the
-    estimate come last. `port`: what the arrival takes of it, and what there is, Gb/s. The first `used` places are
-    looked at.
+    estimate come last. The first `used` places are looked at.
     """
-    (nf, _, cores, _, alone), (gbps, line_rate) = arriving, port
+    nf, _, cores, _, alone, gbps = arriving
     free, taken, margin = nics[FREE], nics[GBPS], nics[MARGIN]
     left, own = nics[BY_NF + nf], nics[BY_NF + (len(nics) - BY_NF) // 2 + nf]
     # a kernel that returns an array takes microseconds longer
@@ -86,7 +86,7 @@ def preferred_nics(nics, members, used, arriving, port, least_slack, weights, pl
 
 
 @compile_kernel
-def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure, learns, places, rough, order):  # type: ignore[no-untyped-def]
+def rank_nics(known, used, arriving, line_rate, models, learnt, weights, limits, sure, learns, places, rough, order):  # type: ignore[no-untyped-def]
     """`rank_roughly` for the places that `preferred_nics` writes: one call hands over the arrays once.
 
     `known`: all that is known of NICs. The last of `limits` is the `least_slack` of `preferred_nics`. A few are enough
@@ -94,7 +94,7 @@ def rank_nics(known, used, arriving, port, models, learnt, weights, limits, sure
     """
     nics, members, tenants = known
     safe, most, least_checked, least_slack = limits
-    found = preferred_nics(nics, members, used, arriving, port, least_slack, weights, places)
+    found = preferred_nics(nics, members, used, arriving, line_rate, least_slack, weights, places)
     compared = min(FIRST_COMPARED, found) if sure else found
     while True:
         checked, surplus, score = rank_roughly(
@@ -168,7 +168,7 @@ def rank_roughly(nics, members, tenants, places, arriving, models, learnt, weigh
     """
     safe, most, least_slack = limits
     write_rough(members, places, arriving, models, learnt, rough)
-    nf, _, cores, _, alone = arriving
+    nf, _, cores, _, alone, _ = arriving
     per_core, per_margin, before, after = weights
     scores, slack, surplus = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     for at in range(len(places)):
@@ -261,7 +261,7 @@ def take_check(nics, members, tenants, place, at, arriving, kpps, rough, margins
 
     `rough`: what is expected of the tenants, and of the arrival behind them, which is moved to `at`.
     """
-    nf, _, cores, required, alone = arriving
+    nf, _, cores, required, alone, _ = arriving
     size = members[place, 0, 1]
     nfs, margins_alone, expected = np.empty(size + 1, dtype=np.int64), np.empty(size + 1), rough[size]
     own = left = EMPTY_MARGIN
@@ -317,19 +317,20 @@ def _margin_of(kpps, required):  # type: ignore[no-untyped-def]
 @compile_kernel
 def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untyped-def]
     """Put an arrival at `at` of the tenants of a NIC."""
-    nf, row, _, required, alone = arriving
+    nf, row, _, required, alone, gbps = arriving
     here, size = members[place], members[place, 0, 1]
     for tenant in range(size, at, -1):
         here[1 + tenant, 0], here[1 + tenant, 1] = here[tenant, 0], here[tenant, 1]
         tenants[place, tenant, REQUIRED] = tenants[place, tenant - 1, REQUIRED]
         tenants[place, tenant, ALONE] = tenants[place, tenant - 1, ALONE]
+        tenants[place, tenant, OWN_GBPS] = tenants[place, tenant - 1, OWN_GBPS]
     here[1 + at, 0], here[1 + at, 1] = nf, row
-    tenants[place, at, REQUIRED], tenants[place, at, ALONE] = required, alone
+    tenants[place, at, REQUIRED], tenants[place, at, ALONE], tenants[place, at, OWN_GBPS] = required, alone, gbps
     here[0, 1] = size + 1
 
 
 @compile_kernel
-def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, learnt):  # type: ignore[no-untyped-def]
+def add_estimated(nics, members, tenants, place, at, arriving, rough, learnt):  # type: ignore[no-untyped-def]
     """As `add_checked`, by what is expected of the tenants, and of the arrival behind them; return whether all margins
     are surely enough."""
     size, sure = members[place, 0, 1], True
@@ -339,7 +340,7 @@ def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, lear
         expected[number], margins[number] = rough[present], arriving[4] + rough[present]
         if number != at:
             margins[number] = tenants[place, present, OFFSET] + rough[present]
-    add_checked(nics, members, tenants, place, at, arriving, gbps, margins, expected, learnt[0])
+    add_checked(nics, members, tenants, place, at, arriving, margins, expected, learnt[0])
     for number in range(size + 1):
         sure = sure and margins[number] >= sure_margin(learnt, members[place, 1 + number, 0])
     return sure
@@ -347,11 +348,11 @@ def add_estimated(nics, members, tenants, place, at, arriving, gbps, rough, lear
 
 @share_with_python
 @compile_kernel
-def add_unchecked(nics, members, tenants, place, at, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
+def add_unchecked(nics, members, tenants, place, at, arriving, models, learnt):  # type: ignore[no-untyped-def]
     """As `add_estimated`, of an arrival of which nothing is expected yet."""
     rough = np.empty((1, 1 + members[place, 0, 1]))
     write_rough(members, np.full(1, place), arriving, models, learnt, rough)
-    return add_estimated(nics, members, tenants, place, at, arriving, gbps, rough[0], learnt)
+    return add_estimated(nics, members, tenants, place, at, arriving, rough[0], learnt)
 
 
 @compile_kernel
@@ -373,12 +374,20 @@ def expect_change(members, tenants, place, at, changed, headroom, models, learnt
 
 
 @compile_kernel
-def add_checked(nics, members, tenants, place, at, arriving, gbps, margins, rough, loss):  # type: ignore[no-untyped-def]
-    """As `add_member`; the NIC has so much taken of its port and these margins then, which are written down."""
+def add_checked(nics, members, tenants, place, at, arriving, margins, rough, loss):  # type: ignore[no-untyped-def]
+    """As `add_member`; the NIC has these margins then, which are written down."""
     add_member(members, tenants, place, at, arriving)
-    nics[FREE, place] -= arriving[2]
-    nics[GBPS, place] = gbps
+    _take_resources(nics, members, tenants, place, arriving[2])
     write_margins(nics, members, tenants, place, margins, rough, loss)
+
+
+@compile_kernel
+def _take_resources(nics, members, tenants, place, cores):  # type: ignore[no-untyped-def]
+    """Take so many more cores of a NIC, and of its port what its tenants take now, summed up anew."""
+    nics[FREE, place] -= cores
+    nics[GBPS, place] = 0.0
+    for tenant in range(members[place, 0, 1]):
+        nics[GBPS, place] += tenants[place, tenant, OWN_GBPS]
 
 
 @compile_kernel
@@ -399,26 +408,24 @@ def remove_member(members, tenants, place, at):  # type: ignore[no-untyped-def]
     for tenant in range(at, members[place, 0, 1]):
         for number in range(2):
             members[place, 1 + tenant, number] = members[place, 2 + tenant, number]
-        for number in range(3):
+        for number in range(tenants.shape[2]):
             tenants[place, tenant, number] = tenants[place, tenant + 1, number]
 
 
 @share_with_python
 @compile_kernel
-def remove_tenant(nics, members, tenants, place, at, cores, gbps, models, learnt):  # type: ignore[no-untyped-def]
-    """As `remove_member`, of a tenant with so many cores; estimate the margins of those that stay, which take so much
-    of the port."""
+def remove_tenant(nics, members, tenants, place, at, cores, models, learnt):  # type: ignore[no-untyped-def]
+    """As `remove_member`, of a tenant with so many cores; estimate the margins of those that stay."""
     remove_member(members, tenants, place, at)
-    nics[FREE, place] += cores
-    nics[GBPS, place] = gbps
+    _take_resources(nics, members, tenants, place, -cores)
     estimate_margins(nics, members, tenants, place, models, learnt, True)
 
 
 @compile_kernel
-def replace_tenant(nics, members, tenants, place, at, cores, left, to, arriving, gbps, models, learnt):  # type: ignore[no-untyped-def]
-    """`remove_tenant`, after which so much is `left` on the port, and `add_unchecked` at `to` of those that stay."""
-    remove_tenant(nics, members, tenants, place, at, cores, left, models, learnt)
-    return add_unchecked(nics, members, tenants, place, to, arriving, gbps, models, learnt)
+def replace_tenant(nics, members, tenants, place, at, cores, to, arriving, models, learnt):  # type: ignore[no-untyped-def]
+    """`remove_tenant`, and `add_unchecked` at `to` of those that stay."""
+    remove_tenant(nics, members, tenants, place, at, cores, models, learnt)
+    return add_unchecked(nics, members, tenants, place, to, arriving, models, learnt)
 
 
 @share_with_python

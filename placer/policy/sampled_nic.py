@@ -20,22 +20,25 @@ def margin_of(kpps: float, required: float) -> float:
 
 
 class SampledTenant(NamedTuple):
-    """A tenant in the index: its workload, and what it takes of the port (Gb/s).
+    """A tenant in the index, with its workload.
 
     `key`: by which workloads are sorted. `numbers`: as kernels read an arrival: number of the NF, row as of
-    `CoLocationChecks`, cores, the throughput that it requires (kpps), and its margin when it is alone on the NIC, in
-    logarithms.
+    `CoLocationChecks`, cores, the throughput that it requires (kpps), its margin when it is alone on the NIC, in
+    logarithms, and what it takes of the port (Gb/s).
     """
 
     id: str
     workload: Workload
     key: tuple[str | float, ...]
-    numbers: tuple[int, int, float, float, float]
-    gbps: float
+    numbers: tuple[int, int, float, float, float, float]
 
     @property
     def required(self) -> float:
         return self.numbers[3]
+
+    @property
+    def gbps(self) -> float:
+        return self.numbers[5]
 
 
 class SampledNic:
