@@ -101,9 +101,13 @@ class Workload(_Hashed):
 
     def on_cores(self, cores: int) -> Workload:
         """The workload on so many cores; 0 for as many as it has by default."""
+        return self.at_load(self.rate_kpps, cores, self.latency_us)
+
+    def at_load(self, rate_kpps: float, cores: int, latency_us: float) -> Workload:
+        """The workload with these in place of its own."""
         # `replace` takes twice as long
         return Workload(
-            self.nf, self.traffic, self.rate_kpps, cores=cores, latency_us=self.latency_us,
+            self.nf, self.traffic, rate_kpps, cores=cores, latency_us=latency_us,
             latency_statistic=self.latency_statistic,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import overload
 from placer.model.feasibility import Misfit, fits, keeps_slas
 from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind, choices_on
-from placer.model.oracle import Oracle
+from placer.model.oracle import Oracle, PredictorOracle
 from placer.model.sla import Sla
 from placer.policy.cores import FIRST_ROOM, UsualNeighbours, most_carried, order_by_room
 from profiles import Workload
@@ -30,12 +30,15 @@ KEPT_WORKLOADS = 10_000  # workloads whose choices are kept
 class CoresChoices:
     """Which numbers of cores instances may be given. Those of a workload are kept while oracles answer the same.
 
-    `kinds`, `oracles`: of the fleet. `neighbours`: what instances usually share a NIC with.
+    `kinds`, `oracles`: of the fleet. `neighbours`: what instances usually share a NIC with. `knows_loads`: whether
+    rates and numbers of cores can be predicted.
     """
 
     def __init__(self, kinds: Sequence[NicKind], oracles: Sequence[Oracle], neighbours: UsualNeighbours) -> None:
         self._kinds, self._oracles, self._neighbours = kinds, oracles, neighbours
         self._distinct = {id(oracle): oracle for oracle in oracles}.values()
+        predictors = [oracle.predictor for oracle in oracles if isinstance(oracle, PredictorOracle)]
+        self.knows_loads = all(predictor.supports_loads for predictor in predictors)
         self._revisions: list[int] = []
         self._known: dict[tuple[Workload, Sla], list[Workload]] = {}
         self._limits: dict[object, list[tuple[int, float, float]]] = {}

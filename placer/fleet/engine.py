@@ -139,8 +139,7 @@ class Engine(QueuedFleet):
         before = self.find_tenant(event.id)
         if before is None:
             raise Refused(f"'{event.id}' is not placed or queued")
-        workload = event.workload or before.asked_workload
-        after = replace(before, workload=workload, sla=event.sla or before.sla, free_cores=False)
+        after = before.running(event.workload or before.asked_workload, event.sla or before.sla, free_cores=False)
         self.refuse_unknown(after, is_new=False)
         if after.sla.min_kpps is not None and after.sla.min_kpps > after.workload.rate_kpps:
             rate, least = after.workload.rate_kpps, after.sla.min_kpps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from math import inf
 from typing import Annotated, Any, Literal
@@ -121,10 +120,10 @@ class _Requirement(_Line):
     @property
     def given(self) -> tuple[str, ...]:
         """Which of `LOAD_KEYS` are given; a rate may be null."""
-        if self.model_fields_set.isdisjoint(LOAD_KEYS):
+        found = self.model_fields_set
+        if found.isdisjoint(LOAD_KEYS):
             return ()
-        known = (key for key in LOAD_KEYS if key in self.model_fields_set)
-        return tuple(key for key in known if key == "rate_kpps" or getattr(self, key) is not None)
+        return tuple([key for key in LOAD_KEYS if key in found and (key == "rate_kpps" or getattr(self, key))])
 
     def over(self, before: Workload) -> Workload:
         """What an instance runs that ran `before`, without its traffic; what is not given stays as it is.
@@ -134,9 +133,8 @@ class _Requirement(_Line):
         found, given = before, self.given
         if given:
             rate = self.rate_kpps if "rate_kpps" in given else before.rate_kpps
-            found = replace(
-                before,
-                rate_kpps=inf if rate is None else rate,
+            found = before.at_load(
+                inf if rate is None else rate,
                 cores=self.cores or before.cores,
                 latency_us=self.sla_latency_us or before.latency_us,
             )

@@ -94,13 +94,14 @@ class Reader:
         before = self.workload_of(read.id)
         if before is None:
             raise Refused(f"'{read.id}' is not placed or queued")
-        if read.traffic is None and read.sla is None and not read.given:
+        loads, sla = read.given, read.sla
+        if read.traffic is None and sla is None and not loads:
             raise event_shapes.Malformed("changes nothing: give traffic, rate_kpps, cores or an SLA")
         after = read.over(before)
-        if read.traffic is None and not read.given:
-            return Change(read.id, None, read.sla)
-        given = ("traffic",) if read.given and read.traffic is not None else ()
-        return Change(read.id, self._workload(after, read.traffic), read.sla, (*given, *read.given))
+        if read.traffic is None and not loads:
+            return Change(read.id, None, sla)
+        given = ("traffic",) if loads and read.traffic is not None else ()
+        return Change(read.id, self._workload(after, read.traffic), sla, (*given, *loads))
 
     def _drain(self, read: event_shapes.DrainEvent) -> Drain | DrainTogether:
         if read.nic is not None and read.nics is None:

@@ -17,7 +17,7 @@ from placer.model.fleet import Fleet
 from placer.model.groups import Constraints
 from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
-from placer.model.oracle import Oracle, PredictorOracle
+from placer.model.oracle import Oracle
 from placer.model.pools import FleetJournal
 from placer.model.unplaceable import pool_fault
 from placer.policy.cores import UsualNeighbours
@@ -268,10 +268,8 @@ class QueuedFleet:
         known = not is_new or tenant.constraints.of("pool") in self.fleet.pools
         if not known and (fault := pool_fault(tenant, self.fleet.all_kinds)):
             raise Refused("; ".join(fault))
-        if not tenant.workload.is_plain:
-            predictors = [oracle.predictor for oracle in self.oracles if isinstance(oracle, PredictorOracle)]
-            if not all(predictor.supports_loads for predictor in predictors):
-                raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
+        if not tenant.workload.is_plain and not self._cores_choices.knows_loads:
+            raise Refused("the predictor knows neither offered loads nor numbers of cores: leave them out")
 
     def decide_placed(self, identity: str, nic: Nic) -> Decision:
         """The decision on an arrival that is on a NIC now."""

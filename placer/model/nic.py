@@ -58,9 +58,13 @@ class Tenant:
 
     def on_cores(self, workload: Workload) -> Tenant:
         """The instance with its workload on a number of cores that was chosen."""
+        return self.running(workload, self.sla, free_cores=True)
+
+    def running(self, workload: Workload, sla: Sla, *, free_cores: bool) -> Tenant:
+        """The instance with these in place of its own."""
         # `replace` takes three times as long
         return Tenant(
-            self.id, workload, self.sla, True, self.day, self.constraints, self.priority, self.group, self.owner,
+            self.id, workload, sla, free_cores, self.day, self.constraints, self.priority, self.group, self.owner,
             self.labels, self.reserved_until,
         )  # fmt: skip
 

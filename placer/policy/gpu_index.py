@@ -17,7 +17,7 @@ from placer.model.nic import Nic, Tenant
 from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, co_location_of
 from placer.policy.rejection import Cause, Reason, Tally
-from placer.policy.rules import Rule
+from placer.policy.rules import IndexWithoutTable, Rule
 from profiles import CoLocation
 
 MAX_ASKED_GPUS = 24
@@ -25,7 +25,7 @@ LAST_RESORT = 1_024  # different GPUs that are asked before an arrival is reject
 FULLER_WEIGHT = 0.01  # weight by which fuller GPUs are preferred where the rule has no preference
 
 
-class GpuIndex:
+class GpuIndex(IndexWithoutTable):
     """The GPUs of one kind in use, by how full they are.
 
     `rule`: how GPUs are compared. Free capacity is what is left of the scarcest resource.
@@ -35,51 +35,19 @@ class GpuIndex:
         self.kind = kind
         self.oracle = oracle
         self.rule = rule
-        self._nics: dict[int, Nic] = {}
+        self._nics = dict[int, Nic]()
         self._taken: dict[int, dict[str, float]] = {}
         self._closed: list[Nic] = []
         self.kinds = {kind: None}
 
-    def observe(self, tenant: Tenant) -> None:
-        """Nothing changes: this index has no forecast."""
-
-    def renew(self, *, at_once: bool = False) -> None:
-        """Nothing changes: this index has no forecast."""
-
-    @property
-    def renewing(self) -> bool:
-        """False: nothing is renewed."""
-        return False
-
-    def settle(self) -> None:
-        """Nothing changes."""
-
     def follow(self, oracle: Oracle) -> None:
         """Nothing changes: what an admission test says is not learnt."""
-
-    def refresh(self) -> None:
-        """Nothing is remembered."""
-
-    def has(self, nic: Nic) -> bool:
-        return nic.number in self._nics
 
     def begin_trial(self) -> None:
         """Nothing is remembered."""
 
     def end_trial(self) -> None:
         """Nothing is forgotten."""
-
-    def covers(self, tenant: Tenant) -> bool:
-        """True: nothing is asked in advance."""
-        return True
-
-    def holds(self, tenant: Tenant) -> bool:
-        """True: nothing is asked in advance."""
-        return True
-
-    def close_with(self, arrivals: int) -> bool:
-        """False: nothing changes."""
-        return False
 
     def enter(self, nic: Nic) -> None:
         """Add the GPU with all its tenants."""

@@ -6,10 +6,11 @@ SLA. Rules differ in what an added instance is worth, and in how they weigh this
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placer.model.arrival import Arrival
+from placer.model.nic import Nic, Tenant
 from profiles import InputError
 
 
@@ -84,3 +85,34 @@ def is_due(left: int) -> bool:
 def samples(left: int) -> int:
     """Of how many samples of the arrivals that are left prices are averaged."""
     return 4 if left > LAST_ARRIVALS else 10
+
+
+class IndexWithoutTable:
+    """What an index answers that predicts nothing in advance and forecasts nothing. `_nics`: its NICs, by number."""
+
+    _nics: Mapping[int, object]
+
+    def has(self, nic: Nic) -> bool:
+        return nic.number in self._nics
+
+    def covers(self, tenant: Tenant) -> bool:
+        """True: nothing is predicted in advance."""
+        return True
+
+    def holds(self, tenant: Tenant) -> bool:
+        """True: nothing is predicted in advance."""
+        return True
+
+    @property
+    def renewing(self) -> bool:
+        """False: nothing is renewed."""
+        return False
+
+    def close_with(self, arrivals: int) -> bool:
+        """False: nothing changes, NICs are filled one after the other anyway."""
+        return False
+
+    def _change_nothing(self, *given: object, at_once: bool = False) -> None:
+        """There is neither a forecast nor anything that is remembered."""
+
+    observe = renew = settle = refresh = _change_nothing

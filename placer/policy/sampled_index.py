@@ -23,7 +23,7 @@ from placer.model.nic_kind import NicKind
 from placer.model.oracle import Oracle, lowest_by_workload
 from placer.policy.interference import RATES, Interference, no_biases
 from placer.policy.rejection import Cause, Reason, Tally
-from placer.policy.rules import Rule
+from placer.policy.rules import IndexWithoutTable, Rule
 from placer.policy.sampled_kernels import (
     BY_NF,
     FREE,
@@ -86,7 +86,7 @@ NicArrays = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
 NOBODY_SAMPLED = None, SampledTenant("", NO_WORKLOAD, (), NOBODY), 0
 
 
-class SampledIndex:
+class SampledIndex(IndexWithoutTable):
     """NICs of one kind by free cores and by the estimated margins of their tenants above their SLAs.
 
     `rule`: how NICs are compared. The value of free capacity is the number of NFs that still fit, by cores and by
@@ -98,7 +98,7 @@ class SampledIndex:
         self.oracle = oracle
         self.rule = rule
         self.interference = Interference(kind)
-        self._nics: dict[int, SampledNic] = {}
+        self._nics = dict[int, SampledNic]()
         self._vacant: list[int] = []
         self._used = 0
         self._trial: SamplingTrial | None = None
@@ -152,27 +152,10 @@ class SampledIndex:
         rows: NDArray[np.int64] = members[:, 1:, 1][np.arange(members.shape[1] - 1) < sizes[:, None]]
         return rows
 
-    def renew(self, *, at_once: bool = False) -> None:
-        """Nothing changes: this index has no forecast."""
-
-    @property
-    def renewing(self) -> bool:
-        """False: nothing is renewed."""
-        return False
-
-    def settle(self) -> None:
-        """Nothing changes."""
-
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""
         self.oracle, self._last = oracle, NOBODY_SAMPLED
         self._tried.clear()  # revisions of two oracles may be the same number
-
-    def refresh(self) -> None:
-        """Nothing is remembered."""
-
-    def has(self, nic: Nic) -> bool:
-        return nic.number in self._nics
 
     def begin_trial(self) -> None:
         """NICs are changed from here on only to be changed back before `end_trial`."""
@@ -209,18 +192,6 @@ class SampledIndex:
         nics, members, tenants = self._arrays
         return [nics[:, place], members[place], tenants[place]]
 
-    def covers(self, tenant: Tenant) -> bool:
-        """True: nothing is predicted in advance."""
-        return True
-
-    def holds(self, tenant: Tenant) -> bool:
-        """True: nothing is predicted in advance."""
-        return True
-
-    def close_with(self, arrivals: int) -> bool:
-        """False: nothing changes, NICs are filled one after the other anyway."""
-        return False
-
     def enter(self, nic: Nic) -> None:
         """Add the NIC with all its tenants, whose margins are estimated."""
         self.kinds[nic.kind] = None
@@ -229,10 +200,10 @@ class SampledIndex:
         sampled = self._nics[nic.number] = SampledNic(nic, self._new_place())
         tenants = sorted(map(self._sample, nic.tenants_by_id.values()), key=lambda tenant: tenant.key)
         self._make_room(len(tenants))
-        self._arrays[1][sampled.place, 0] = nic.number, 0
+        sampled.tenants, nics = tenants, self._arrays[0]
+        nics[FREE, sampled.place], self._arrays[1][sampled.place, 0] = self.kind.cores, (nic.number, 0)
         for at, sampled_tenant in enumerate(tenants):
-            add_member(*self._arrays[1:], sampled.place, at, sampled_tenant.numbers)
-        self._take(sampled, tenants)
+            add_member(*self._arrays, sampled.place, at, sampled_tenant.numbers)
         estimate_margins(*self._arrays, sampled.place, self._models, self._learnt, False)
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
@@ -286,10 +257,10 @@ class SampledIndex:
         self.close(nic)
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
-        """Whether a NIC surely has the cores and the port, and every SLA is met, if a tenant changes, its own by so
-        much more; None if only a check shows it."""
+        """Whether a NIC surely has the cores and the port, and every SLA is met, if a tenant changes to what it hosts,
+        its own by so much more; None if only a check shows it."""
         sampled = self._nics.get(nic.number)
-        if sampled is None or not self.kind.hosts(after.workload):
+        if sampled is None:
             return None
         changed = self._sample(after)
         if not self._goes_unchecked(changed):
@@ -579,12 +550,6 @@ class SampledIndex:
         sampled = SampledTenant(tenant.id, workload, workload.sort_key, numbers)
         self._last = tenant, sampled, self.oracle.revision
         return sampled
-
-    def _take(self, sampled: SampledNic, tenants: list[SampledTenant]) -> None:
-        """Let a NIC have these tenants, which take cores and line rate."""
-        sampled.tenants, nics = tenants, self._arrays[0]
-        nics[FREE, sampled.place] = self.kind.cores - sum([tenant.numbers[2] for tenant in tenants])
-        nics[GBPS, sampled.place] = sum([tenant.gbps for tenant in tenants])
 
     def _make_room(self, tenants: int) -> None:
         """Make room for so many tenants of a NIC: more than usual are only NFs that take no cores."""

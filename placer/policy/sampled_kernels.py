@@ -35,10 +35,11 @@ NOBODY = -1, 0, 0.0, 0.0, 0.0, 0.0  # in the place of an arrival
 def preferred_nics(nics, members, used, arriving, line_rate, least_slack, weights, places):  # type: ignore[no-untyped-def]
     """Write as many places of NICs with enough cores as have room, best first by estimated score; return their number.
 
-    `arriving`: number of the NF, row, cores, the throughput that it requires (kpps), its margin alone, and what it takes
-    of the port, which has `line_rate` (Gb/s). The value of free capacity is the number of NFs that fit: free cores or the smallest margin, each times its weight, whichever is
-    less; the other weights are those of the value before and after. NICs on which an SLA would be violated by the
-    estimate come last. The first `used` places are looked at.
+    `arriving`: number of the NF, row, cores, the throughput that it requires (kpps), its margin alone, and what it
+    takes of the port, which has `line_rate` (Gb/s). The value of free capacity is the number of NFs that fit: free
+    cores or the smallest margin, each times its weight, whichever is less; the other weights are those of the value
+    before and after. NICs on which an SLA would be violated by the estimate come last. The first `used` places are
+    looked at.
     """
     nf, _, cores, _, alone, gbps = arriving
     free, taken, margin = nics[FREE], nics[GBPS], nics[MARGIN]
@@ -315,18 +316,15 @@ def _margin_of(kpps, required):  # type: ignore[no-untyped-def]
 
 @share_with_python
 @compile_kernel
-def add_member(members, tenants, place, at, arriving):  # type: ignore[no-untyped-def]
-    """Put an arrival at `at` of the tenants of a NIC."""
-    nf, row, _, required, alone, gbps = arriving
-    here, size = members[place], members[place, 0, 1]
+def add_member(nics, members, tenants, place, at, arriving):  # type: ignore[no-untyped-def]
+    """Put an arrival at `at` of the tenants of a NIC, of which it takes cores and line rate."""
+    nf, row, cores, required, alone, gbps = arriving
+    size = members[place, 0, 1]
     for tenant in range(size, at, -1):
-        here[1 + tenant, 0], here[1 + tenant, 1] = here[tenant, 0], here[tenant, 1]
-        tenants[place, tenant, REQUIRED] = tenants[place, tenant - 1, REQUIRED]
-        tenants[place, tenant, ALONE] = tenants[place, tenant - 1, ALONE]
-        tenants[place, tenant, OWN_GBPS] = tenants[place, tenant - 1, OWN_GBPS]
-    here[1 + at, 0], here[1 + at, 1] = nf, row
+        members[place, 1 + tenant], tenants[place, tenant] = members[place, tenant], tenants[place, tenant - 1]
+    members[place, 1 + at, 0], members[place, 1 + at, 1], members[place, 0, 1] = nf, row, size + 1
     tenants[place, at, REQUIRED], tenants[place, at, ALONE], tenants[place, at, OWN_GBPS] = required, alone, gbps
-    here[0, 1] = size + 1
+    _take_cores(nics, members, tenants, place, cores)
 
 
 @compile_kernel
@@ -337,9 +335,8 @@ def add_estimated(nics, members, tenants, place, at, arriving, rough, learnt):  
     margins, expected = np.empty(size + 1), np.empty(size + 1)
     for number in range(size + 1):
         present = size if number == at else number if number < at else number - 1
-        expected[number], margins[number] = rough[present], arriving[4] + rough[present]
-        if number != at:
-            margins[number] = tenants[place, present, OFFSET] + rough[present]
+        offset = arriving[4] if number == at else tenants[place, present, OFFSET]
+        expected[number], margins[number] = rough[present], offset + rough[present]
     add_checked(nics, members, tenants, place, at, arriving, margins, expected, learnt[0])
     for number in range(size + 1):
         sure = sure and margins[number] >= sure_margin(learnt, members[place, 1 + number, 0])
@@ -376,14 +373,13 @@ def expect_change(members, tenants, place, at, changed, headroom, models, learnt
 @compile_kernel
 def add_checked(nics, members, tenants, place, at, arriving, margins, rough, loss):  # type: ignore[no-untyped-def]
     """As `add_member`; the NIC has these margins then, which are written down."""
-    add_member(members, tenants, place, at, arriving)
-    _take_resources(nics, members, tenants, place, arriving[2])
+    add_member(nics, members, tenants, place, at, arriving)
     write_margins(nics, members, tenants, place, margins, rough, loss)
 
 
 @compile_kernel
-def _take_resources(nics, members, tenants, place, cores):  # type: ignore[no-untyped-def]
-    """Take so many more cores of a NIC, and of its port what its tenants take now, summed up anew."""
+def _take_cores(nics, members, tenants, place, cores):  # type: ignore[no-untyped-def]
+    """Take so many more cores of a NIC, and sum up what its tenants now take of its port."""
     nics[FREE, place] -= cores
     nics[GBPS, place] = 0.0
     for tenant in range(members[place, 0, 1]):
@@ -401,23 +397,14 @@ def write_known(nics, members, tenants, place, kpps, models, learnt):  # type: i
     write_margins(nics, members, tenants, place, margins, rough[0], learnt[0])
 
 
-@compile_kernel
-def remove_member(members, tenants, place, at):  # type: ignore[no-untyped-def]
-    """Take the tenant at `at` off a NIC."""
-    members[place, 0, 1] -= 1
-    for tenant in range(at, members[place, 0, 1]):
-        for number in range(2):
-            members[place, 1 + tenant, number] = members[place, 2 + tenant, number]
-        for number in range(tenants.shape[2]):
-            tenants[place, tenant, number] = tenants[place, tenant + 1, number]
-
-
 @share_with_python
 @compile_kernel
 def remove_tenant(nics, members, tenants, place, at, cores, models, learnt):  # type: ignore[no-untyped-def]
-    """As `remove_member`, of a tenant with so many cores; estimate the margins of those that stay."""
-    remove_member(members, tenants, place, at)
-    _take_resources(nics, members, tenants, place, -cores)
+    """Take the tenant at `at`, with so many cores, off a NIC; estimate the margins of those that stay."""
+    members[place, 0, 1] -= 1
+    for tenant in range(at, members[place, 0, 1]):
+        members[place, 1 + tenant], tenants[place, tenant] = members[place, 2 + tenant], tenants[place, tenant + 1]
+    _take_cores(nics, members, tenants, place, -cores)
     estimate_margins(nics, members, tenants, place, models, learnt, True)
 
 
@@ -506,11 +493,7 @@ def learn_margins(loss, biases, nfs, margins, alone, rough, offset, arriving, ra
     learn_losses(loss, nfs, logs, loss_rate, least)
     by_size, by_neighbour, count = biases
     learn_biases(by_size, by_neighbour, count, nfs, errors, size_rate, neighbour_rate)
-    total = 0.0
-    for number in range(len(loss)):
-        for other in range(len(loss)):
-            total += loss[number, other]
-    return total / loss.size
+    return loss.mean()
 
 
 @compile_kernel

@@ -121,11 +121,8 @@ class Selector:
             return self._choose(tenant)
         if places.only is not None:
             return self._beside_group(places, places.only, tenant)
-        self._restrict(places)
-        try:
+        with self._within(places):
             return self._choose(tenant)
-        finally:
-            self._restrict(None)
 
     def _choose(self, tenant: Tenant) -> Nic | NicKind | None:
         best = best_of(self._compare(), tenant)
@@ -148,10 +145,13 @@ class Selector:
     def _restrict(self, places: AllowedNics | None) -> None:
         """Compare only NICs that constraints leave to an arrival from now on; None for all."""
         self._places = places
-        for index in self.indexes.each:
+        for index in self._known_indexes:
             index.restrict(places)
-        for index in self.others.each if self.others else ():
-            index.restrict(places)
+
+    @property
+    def _known_indexes(self) -> Sequence[NicIndex]:
+        """Every index that there is by now, once."""
+        return [*self.indexes.each, *(self.others.each if self.others else ())]
 
     def _allowed(self, indexes: IndexPerKind) -> Sequence[NicIndex]:
         """Each of these indexes once, but for those without a kind that constraints leave to this tenant."""
@@ -208,7 +208,7 @@ class Selector:
         if self._in_trial:
             yield
             return
-        departures, indexes = self.departures, [*self.indexes.each, *(self.others.each if self.others else ())]
+        departures, indexes = self.departures, self._known_indexes
         self._in_trial = True
         for index in indexes:
             index.begin_trial()
@@ -232,8 +232,7 @@ class Selector:
 
     def expects(self, nic: Nic, before: Tenant, after: Tenant, headroom: float) -> bool | None:
         """As of a `SampledIndex`; None where it is another index, too."""
-        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
-        index = indexes[nic.kind.index] if indexes else None
+        index = self._index_of(nic)
         return index.expects(nic, before, after, headroom) if isinstance(index, SampledIndex) else None
 
     def has_cores(self) -> Callable[[Workload], bool]:
@@ -295,7 +294,7 @@ class Selector:
 
     def refresh(self) -> None:
         """Take notice of answers of the oracles that changed, so that no decision has to."""
-        for index in (*self.indexes.each, *(self.others.each if self.others else ())):
+        for index in self._known_indexes:
             index.refresh()
 
     @property
@@ -338,70 +337,67 @@ class Selector:
         return why_rejected(self.fleet, self.oracles, tenant, places, in_use, opens)
 
     def changed(self, nic: Nic, before: Tenant, after: Tenant) -> None:
-        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
-        index = indexes[nic.kind.index] if indexes and self._sampled and self._rebuild is None else None
-        if nic.service is Service.UP and isinstance(index, SampledIndex) and index.change(nic, before, after):
-            self._count_joined(after)
-            self._count_left(before)
+        index = self._index_of(nic) if self._sampled and self._rebuild is None else None
+        if isinstance(index, SampledIndex) and index.change(nic, before, after):
+            self._count(before, -1)
+            self._count(after, 1)
         else:
             self.left(nic, before)
             self.joined(nic, after)
 
-    def _count_joined(self, tenant: Tenant) -> None:
-        self._own_loads += not tenant.workload.is_plain
-        if not self._in_trial:
-            self._latest_of[tenant.workload.nf] = tenant.workload
+    def _index_of(self, nic: Nic) -> NicIndex | None:
+        """The index that has the NIC while it takes arrivals; None where there is none yet."""
+        indexes = self.indexes if self.fleet.pool.owns(nic.number) else self.others
+        return indexes[nic.kind.index] if indexes else None
 
-    def _count_left(self, tenant: Tenant) -> None:
-        if self._closing():
-            self._renew_at = self._arrivals
-        self._own_loads -= not tenant.workload.is_plain
-        self.departures += 1
+    def _count(self, tenant: Tenant, by: int) -> None:
+        """Count a tenant that came, or one that left, by -1."""
+        self._own_loads += by * (not tenant.workload.is_plain)
+        if by > 0 and not self._in_trial:
+            self._latest_of[tenant.workload.nf] = tenant.workload
+        elif by < 0:
+            self._renew_at = self._arrivals if self._closing() else self._renew_at
+            self.departures += 1
 
     def joined(self, nic: Nic, tenant: Tenant) -> None:
-        self._count_joined(tenant)
+        self._count(tenant, 1)
         if not self._in_trial:
             if self._rebuild is not None and self._rebuild.builds_tables and self._has_own_loads([tenant.workload]):
                 self._rebuild = None
             elif self._rebuild is not None and self._rebuild.lacks(tenant.workload.nf):
                 self._build_tables(self._workloads)  # the tenant waited since before the arrivals that are remembered
-        own = self.fleet.pool.owns(nic.number)
-        indexes = self.indexes if own else self.others
-        if nic.service is not Service.UP or indexes is None:
+        own, index = self.fleet.pool.owns(nic.number), self._index_of(nic)
+        if nic.service is not Service.UP or (index is None and not own):
             return
-        if self._is_new(tenant):
+        if index is None or self._is_new(tenant):
             self._include(tenant)
         else:
-            indexes[nic.kind.index].joined(nic, tenant)
+            index.joined(nic, tenant)
         if self._rebuild is not None and own and not self._in_trial:
             self._rebuild.joined(nic, tenant)
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
-        self._count_left(tenant)
-        own = self.fleet.pool.owns(nic.number)
-        indexes = self.indexes if own else self.others
-        if nic.service is not Service.UP or indexes is None:
+        self._count(tenant, -1)
+        index = self._index_of(nic)
+        if nic.service is not Service.UP or index is None:
             return
-        indexes[nic.kind.index].left(nic, tenant)
-        if self._rebuild is not None and own and not self._in_trial:
+        index.left(nic, tenant)
+        if self._rebuild is not None and self.fleet.pool.owns(nic.number) and not self._in_trial:
             self._rebuild.left(nic, tenant)
 
     def service_changed(self, nic: Nic) -> None:
         """Follow a NIC that began or ceased to take arrivals."""
-        own = self.fleet.pool.owns(nic.number)
-        indexes = self.indexes if own else self.others
+        own, index = self.fleet.pool.owns(nic.number), self._index_of(nic)
         if self._rebuild is not None and own:
             self._rebuild.service_changed(nic)
-        if indexes is None:
-            return
         if nic.service is not Service.UP:
-            if indexes:
-                indexes[nic.kind.index].close(nic)
-        elif new := [tenant for tenant in nic.tenants if self._is_new(tenant)]:
+            if index is not None:
+                index.close(nic)
+        elif (own or index is not None) and (new := [tenant for tenant in nic.tenants if self._is_new(tenant)]):
             for tenant in new:
                 self._include(tenant)
-        else:
-            indexes[nic.kind.index].enter(nic)
+        elif index is not None:
+            index.enter(nic)
 
     def pool_changed(self) -> None:
         """Follow a change of which NICs are own ones."""
@@ -529,7 +525,7 @@ class Selector:
             self._workloads = self._with_present_nfs({*self._table_workloads.chosen(), new.workload})
             self._sampled = not self._predict_all()
         if self._sampled:
-            present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
+            present = [*self.fleet.all_tenants()]
             self._workloads = {tenant.workload for tenant in (*present, new)}
             for tenant in present:
                 self._loosest.include(tenant)
@@ -547,20 +543,9 @@ class Selector:
         self._price()
 
     def _new_rebuild(self, most: int) -> Rebuild:
-        workloads = self._workloads
-        if not most:
-            present = [tenant for nic in self.fleet.nics.values() for tenant in nic.tenants_by_id.values()]
-            workloads = {tenant.workload for tenant in present}
-        return Rebuild(
-            self.fleet,
-            self.oracles,
-            self.rule,
-            sorted(workloads),
-            self._loosest.accepted_drop,
-            most,
-            tuple(self._recent),
-            stand_ins=self._stand_ins,
-        )
+        workloads = self._workloads if most else {tenant.workload for tenant in self.fleet.all_tenants()}
+        given = sorted(workloads), self._loosest.accepted_drop, most, tuple(self._recent)
+        return Rebuild(self.fleet, self.oracles, self.rule, *given, stand_ins=self._stand_ins)
 
     def _load_kernels(self, tenant: Tenant) -> None:
         """Load the compiled parts of sampling and of forecasts now: it takes 0.1 s, or a minute where they are not

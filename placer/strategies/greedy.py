@@ -106,6 +106,10 @@ class NicClasses:
         """A tenant left the NIC."""
         self._sort(nic)
 
+    def changed(self, nic: Nic, before: Tenant, after: Tenant) -> None:
+        """A tenant of the NIC became another one of its id."""
+        self._sort(nic)
+
     def service_changed(self, nic: Nic) -> None:
         """A NIC began or ceased to take arrivals."""
 
