@@ -109,7 +109,7 @@ class WorkloadTable:
         self._users = WeakSet[RowUser]()
         self._release_from = LEAST_RELEASED
         self._fillings = 0
-        self._unloaded: dict[tuple[str, TrafficProfile, int] | None, tuple[Floats, NDArray[np.int64]]] = {}
+        self._unloaded: dict[tuple[str, TrafficProfile, int], tuple[Floats, NDArray[np.int64]]] = {}
         self.measured_alone = all(model.solo for model in nfs.values())
         self._hold(0)
         self._number_of = {name: number for number, name in enumerate(self.names)}
@@ -185,72 +185,64 @@ class WorkloadTable:
             )
 
     def _add(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
-        if len(workloads) == 1 and self._add_at_rate(numbers[0], workloads[0]):
-            return
-        if len(workloads) > 1 or not self._add_plain(numbers[0], workloads[0]):
-            self._add_any(numbers, workloads)
+        self._grow(max(numbers) + 1)
+        given = zip(numbers, workloads, strict=True)
+        new = [(row, workload) for row, workload in given if not self._add_at_rate(row, workload)]
+        if new and (len(new) > 1 or not self._add_plain(*new[0])):
+            self._refuse_unknown([workload for _, workload in new])
+            self._add_any(new)
 
     def _add_at_rate(self, row: int, workload: Workload) -> bool:
         """Fill a row as that of the same workload at another rate; False where none was filled yet."""
-        unloaded = None if workload.is_saturated else self._unloaded.get(_without_rate(workload))
-        if unloaded is None:
+        saturated = workload.is_saturated
+        known = None if saturated and not workload.cores else self._unloaded.get(_without_rate(workload))
+        if known is None:
             return False
-        self._grow(row + 1)
-        model, numbers = self.models[workload.nf], self.numbers[row]
+        model = self.models[workload.nf]
+        given_cores = workload.cores not in (0, model.cores)
+        if saturated and not given_cores:
+            return False
         self._fillings += 1
-        numbers[:], self.whole[row] = unloaded
+        self.numbers[row], self.whole[row] = known
         self.rate[row], self.whole[row, -1] = workload.rate_kpps, self._fillings
-        if workload.cores in (0, model.cores):
+        if not given_cores:
             self.doubt[row] = model.doubt_at_loads
         write_loads(self.numbers, self.whole, np.array((row,)))
         return True
 
-    def _add_any(self, numbers: Sequence[int], workloads: Sequence[Workload]) -> None:
-        self._refuse_unknown(workloads)
-        self._grow(max(numbers) + 1)
-        plain, rest, scaled, loaded = list[int](), dict[str, list[int]](), dict[tuple[str, int], list[int]](), True
-        unloaded = dict[int, tuple[str, TrafficProfile, int]]()
-        for row, workload in zip(numbers, workloads, strict=True):
+    def _add_any(self, new: Sequence[tuple[int, Workload]]) -> None:
+        rest, scaled, loaded = dict[str, list[int]](), dict[tuple[str, int], list[int]](), True
+        for row, workload in new:
             number, model, saturated = self._number_of[workload.nf], self.models[workload.nf], workload.is_saturated
             given_cores = workload.cores not in (0, model.cores)
-            doubt = 1.0 if saturated else model.doubt_at_loads
             loaded = loaded and saturated and not given_cores and self._compiled[number]
             self._fillings += 1
-            key = None if saturated and not given_cores else _without_rate(workload)
-            if key in self._unloaded:
-                self.numbers[row], self.whole[row] = self._unloaded[key]
-                self.rate[row], self.doubt[row] = workload.rate_kpps, self.doubt[row] if given_cores else doubt
-                self.whole[row, -1] = self._fillings
-                continue
-            self._give(row, number, workload, doubt)
-            plain.append(row)
+            self._give(row, number, workload, 1.0 if saturated else model.doubt_at_loads)
             if not self._compiled[number]:
                 rest.setdefault(workload.nf, []).append(row)
             if given_cores:
                 scaled.setdefault((workload.nf, workload.cores), []).append(row)
-            if key is not None and not saturated:
-                unloaded[row] = key
-        if plain:
-            write_rows(self._packed.address, self.numbers, self.whole, np.array(plain), loaded)
+        added = np.array([row for row, _ in new])
+        write_rows(self._packed.address, self.numbers, self.whole, added, loaded)
         if loaded:
             return
         for nf, rows in rest.items():
             self._fill(self.models[nf], np.array(rows))
-        self.presence[plain] = self.modelled_solo[plain]
+        self.presence[added] = self.modelled_solo[added]
         for (nf, cores), rows in scaled.items():
             self._scale(self.models[nf], cores, np.array(rows))
+        unloaded = {_without_rate(workload): row for row, workload in new if not workload.is_saturated}
         if len(self._unloaded) + len(unloaded) > MOST_UNLOADED:
             self._unloaded.clear()
-        for row, key in unloaded.items():
+        for key, row in unloaded.items():
             self._unloaded[key] = self.numbers[row].copy(), self.whole[row].copy()
-        write_loads(self.numbers, self.whole, np.array(numbers))
+        write_loads(self.numbers, self.whole, added)
 
     def _add_plain(self, row: int, workload: Workload) -> bool:
         """Fill a row, as most are: saturated on the default number of cores; False where models are not compiled."""
         number = self._number_of.get(workload.nf, -1)
         if number < 0 or workload.cores or not workload.is_saturated or not self._compiled[number]:
             return False
-        self._grow(row + 1)
         self._fillings += 1
         self._give(row, number, workload, 1.0)
         write_rows(self._packed.address, self.numbers, self.whole, np.array((row,)), True)

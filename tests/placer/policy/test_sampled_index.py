@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from placer.evaluate.checks import check_plan, slas_kept
@@ -202,6 +203,31 @@ def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, m
         choices.append(found)
     assert choices[0] == choices[1]
     assert rows[1] <= 64 < 400 <= rows[0]
+
+
+def test_a_change_in_one_step_is_leaving_and_joining(made_up_models: Path) -> None:
+    """Rates of instances change on a fleet and on its copy, in one step on the first one: the same is known of NICs."""
+    oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+    kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)}, line_rate_gbps=1e6)
+    fleet, index = Fleet([kind]), SampledIndex(kind, oracle, LOOK_AHEAD)
+    _place_at_rates(fleet, index, oracle, range(400))
+    other_fleet, other = copy.deepcopy((fleet, index), {id(oracle): oracle})
+    draw = random.Random(5)
+    for _ in range(60):
+        nic = draw.choice([nic for nic in fleet.nics.values() if len(nic.tenants_by_id) > 1])
+        before = draw.choice(nic.tenants)
+        rate = before.workload.rate_kpps * draw.uniform(0.6, 1.05)
+        after = replace(before, workload=replace(before.workload, rate_kpps=rate))
+        fleet.change(after)
+        assert index.change(nic, before, after)
+        home = other_fleet.nics[nic.id]
+        other.left(home, before)
+        other_fleet.change(after)
+        other.joined(home, after)
+        assert [*nic.tenants_by_id] == [*home.tenants_by_id] and next(reversed(nic.tenants_by_id)) == after.id
+    places = [sampled.place for sampled in index._nics.values()]
+    for known, expected in zip(map(index._views, places), map(other._views, places), strict=True):
+        assert all(map(np.array_equal, known, expected))
 
 
 def test_a_copy_decides_as_its_original(made_up_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:

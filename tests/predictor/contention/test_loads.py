@@ -37,6 +37,15 @@ def test_a_saturated_nf_is_as_much_of_a_neighbour_after_one_at_a_rate(models: Mo
     assert table.presence[light] < 0.1 and table.presence[saturated] == 1.0
 
 
+def test_rows_are_the_same_one_by_one_and_all_at_once(models: Models) -> None:
+    """An NF at several rates, of which the later ones are scaled from the first, and saturated in between."""
+    workloads = [replace(OTHER, rate_kpps=rate) for rate in (5.0, math.inf, 70.0, 1e6)]
+    apart, together = WorkloadTable(models.models), WorkloadTable(models.models)
+    rows, at_once = [apart.row(workload) for workload in workloads], together.rows(workloads)
+    assert np.array_equal(apart.numbers[rows], together.numbers[at_once])
+    assert np.array_equal(apart.whole[rows, :-1], together.whole[at_once, :-1])
+
+
 def test_a_competitor_disturbs_by_what_it_carries(models: Models) -> None:
     """The capacity falls with the rate of the competitor, from that alone to that beside a saturated one."""
     alone = _capacity(models, [OTHER])
