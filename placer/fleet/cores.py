@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import overload
+from typing import Any
 
 from placer.model.feasibility import Misfit, fits, keeps_slas
 from placer.model.nic import Nic, Tenant
@@ -83,9 +83,8 @@ class CoresChoices:
         if limits is None:
             choices = choices_on(self._kinds, workload)
             carried = most_carried(self._kinds, self._oracles, choices, self._neighbours)
-            alone = [max(self._alone(choice), default=0.0) for choice in choices]
-            limits = [(choice.cores, *most) for choice, *most in zip(choices, carried, alone, strict=True)]
-            self._limits[key] = limits
+            alone = [max(self._alone(choice.saturated if ports else choice), default=0.0) for choice in choices]
+            limits = self._limits[key] = [*zip((choice.cores for choice in choices), carried, alone, strict=True)]
         return limits
 
     def _alone(self, workload: Workload) -> Iterator[float]:
@@ -104,13 +103,7 @@ class OnCores(Sequence[Tenant]):
     def __len__(self) -> int:
         return len(self.workloads)
 
-    @overload
-    def __getitem__(self, at: int) -> Tenant: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Tenant]: ...
-    def __getitem__(self, at: int | slice) -> Tenant | list[Tenant]:
-        if isinstance(at, slice):
-            return [self[number] for number in range(len(self))[at]]
+    def __getitem__(self, at: Any) -> Any:
         made = self._made.get(at)
         if made is None:
             made = self._made[at] = self._tenant.on_cores(self.workloads[at])
