@@ -35,7 +35,7 @@ class GpuIndex(IndexWithoutTable):
         self.kind = kind
         self.oracle = oracle
         self.rule = rule
-        self._nics = dict[int, Nic]()
+        self._nics: dict[int, Nic] = {}
         self._taken: dict[int, dict[str, float]] = {}
         self._closed: list[Nic] = []
         self.kinds = {kind: None}

@@ -6,10 +6,8 @@ No tenant is placed by these: they decide only which NICs are checked, and in wh
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from placer.model.nic_kind import NicKind
-from placer.policy.sampled_kernels import learn_losses
 from profiles.arrays import Floats
 
 FIRST_LOSS = 0.05  # loss per neighbour before anything is known, in logarithms of throughput
@@ -39,10 +37,6 @@ class Interference:
     def __init__(self, kind: NicKind) -> None:
         self.number_of = {nf: number for number, nf in enumerate(sorted(kind.cores_of))}
         self.loss: Floats = np.full((len(self.number_of), len(self.number_of)), FIRST_LOSS)
-
-    def learn(self, nfs: ArrayLike, logs: ArrayLike) -> None:
-        """Correct the losses by the logarithm of the throughput share of each NF of one co-location."""
-        learn_losses(self.loss, np.asarray(nfs), np.asarray(logs), LEARNING_RATE, LEAST_LOSS)
 
 
 def no_biases(nfs: int, most: int) -> tuple[Floats, Floats, Floats]:

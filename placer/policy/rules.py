@@ -112,7 +112,10 @@ class IndexWithoutTable:
         """False: nothing changes, NICs are filled one after the other anyway."""
         return False
 
-    def _change_nothing(self, *given: object, at_once: bool = False) -> None:
-        """There is neither a forecast nor anything that is remembered."""
+    def observe(self, tenant: Tenant) -> None:
+        """Nothing changes: there is no forecast."""
 
-    observe = renew = settle = refresh = _change_nothing
+    def settle(self, *, at_once: bool = False) -> None:
+        """Nothing changes: there is neither a forecast nor anything that is remembered."""
+
+    renew = refresh = settle

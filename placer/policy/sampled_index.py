@@ -98,7 +98,7 @@ class SampledIndex(IndexWithoutTable):
         self.oracle = oracle
         self.rule = rule
         self.interference = Interference(kind)
-        self._nics = dict[int, SampledNic]()
+        self._nics: dict[int, SampledNic] = {}
         self._vacant: list[int] = []
         self._used = 0
         self._trial: SamplingTrial | None = None

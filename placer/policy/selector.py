@@ -378,8 +378,7 @@ class Selector:
 
     def left(self, nic: Nic, tenant: Tenant) -> None:
         self._count(tenant, -1)
-        index = self._index_of(nic)
-        if nic.service is not Service.UP or index is None:
+        if nic.service is not Service.UP or (index := self._index_of(nic)) is None:
             return
         index.left(nic, tenant)
         if self._rebuild is not None and self.fleet.pool.owns(nic.number) and not self._in_trial:

@@ -21,10 +21,11 @@ from placer.model.oracle import PredictorOracle
 from placer.model.sla import Sla
 from placer.policy import sampled_index
 from placer.policy.gpu_index import GpuIndex
-from placer.policy.interference import Interference
+from placer.policy.interference import LEARNING_RATE, LEAST_LOSS, Interference
 from placer.policy.rejection import Cause, Reason
 from placer.policy.rules import BEST_FIT, FIRST_FIT, LOOK_AHEAD, RULES_BY_NAME, Rule
 from placer.policy.sampled_index import SampledIndex
+from placer.policy.sampled_kernels import learn_losses
 from placer.strategies import find_strategy
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from predictor import load_models
@@ -88,7 +89,8 @@ def test_losses_are_learned_from_predictions() -> None:
     interference = Interference(KIND)
     a, b = interference.number_of["a"], interference.number_of["b"]
     for _ in range(200):
-        interference.learn([a, b, b], [math.log(0.9), math.log(0.98), math.log(0.98)])
+        logs = np.log((0.9, 0.98, 0.98))
+        learn_losses(interference.loss, np.array((a, b, b)), logs, LEARNING_RATE, LEAST_LOSS)
     assert interference.loss[a, b] == pytest.approx(-math.log(0.9) / 2, rel=0.01)
     assert interference.loss[b] @ [one in (a, b) for one in range(4)] == pytest.approx(-math.log(0.98), rel=0.01)
 
