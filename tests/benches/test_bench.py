@@ -166,6 +166,7 @@ def test_options_that_chains_would_ignore_are_refused(tmp_path: Path) -> None:
         chains.run(out=tmp_path, pair=["NAT"])
 
 
+@pytest.mark.long
 def test_chains_that_cannot_be_predicted_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,6 +236,7 @@ def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
         assert judge(Model(1.0), other) == {}
 
 
+@pytest.mark.long
 def test_random_gpus_are_simulated_ones_with_other_times() -> None:
     """Their sizes stay, all else is up to twice as large or small; the same number is the same card. Too high a rate is
     never kept on it."""

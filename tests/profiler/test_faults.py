@@ -68,6 +68,7 @@ def test_a_run_that_fails_is_made_again(fault: str, timeout: float) -> None:
 @pytest.mark.parametrize(
     ("fault", "timeout"), [FAULTS[0], *(pytest.param(*one, marks=pytest.mark.long) for one in FAULTS[1:])]
 )
+@pytest.mark.long
 def test_a_testbed_that_fails_sometimes_is_restarted(
     tmp_path: Path, undisturbed: Profile, fault: str, timeout: float
 ) -> None:

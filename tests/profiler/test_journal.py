@@ -197,6 +197,7 @@ TWO_NFS = description(nfs=[{"name": "counter", "cores": 2}, {"name": "other", "c
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_kills_at_random_moments_change_nothing(tmp_path: Path, kills: int) -> None:
     """The profile has the bytes of an undisturbed run, and each kill lost one run at most."""
     log, rng = tmp_path / "log", random.Random(7)

@@ -50,6 +50,7 @@ def test_an_nf_has_as_many_runs_as_its_quota(simulated: Profile, foreign: Profil
     assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160 and _runs(foreign) <= 5 * 80
 
 
+@pytest.mark.long
 def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
     """A tenth of the quota is for co-locations at random traffic that fit the NIC, the NF first."""
     cores = {nf.name: nf.cores for nf in SimulatedTestbed().describe().nfs}
@@ -66,6 +67,7 @@ def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
             assert (abs(ratio - 1) < 0.1).all() and (ratio != 1).all()
 
 
+@pytest.mark.long
 def test_accelerators_need_few_runs(simulated: Profile, foreign: Profile) -> None:
     """Fewer than ten co-runs per accelerator, at two service demands or more, and light competitors among them."""
     for nf in [*simulated.nfs.values(), *foreign.nfs.values()]:

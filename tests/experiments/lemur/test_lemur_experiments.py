@@ -40,6 +40,7 @@ def test_a_result_is_complete(name: str, results: Results) -> None:
     refuse_incomplete(*results[name], PAPER)
 
 
+@pytest.mark.long
 def test_figure_2_counts_what_is_placed(results: Results) -> None:
     """Chains 1, 2 and 3 at the two smallest least rates: a core each is enough only by cycles alone."""
     table = results["lemur-figure2"][1].table.set_index("strategy")

@@ -52,6 +52,7 @@ for line in sys.stdin:
         ),
     ],
 )
+@pytest.mark.long
 def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
     tmp_path: Path, number: signal.Signals, busy: bool
 ) -> None:
@@ -145,6 +146,7 @@ def profile(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_latency_is_trained_with_all_else(profile: Path, tmp_path: Path, placer: Placer) -> None:
     """Its errors are on stderr, and its model in a file of its own; the same command, the same bytes."""
     status, out, err = placer("train", profile, "--out", tmp_path / "m", "--predictor", "slomo")

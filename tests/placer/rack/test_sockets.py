@@ -70,6 +70,7 @@ def shares(*n: int, cores: int = 1) -> tuple[Json, Json]:
 
 
 @pytest.mark.parametrize("nfs", [4, 6, 9])
+@pytest.mark.long
 def test_shared_cores_keep_the_time_limit(nfs: int) -> None:
     """There is a plan in time where turns on cores have too many options to compare, and where layouts are too many."""
     costs = {

@@ -88,6 +88,7 @@ def test_intervals_hold_nine_measurements_of_ten() -> None:
         assert min(shares) > 0.6
 
 
+@pytest.mark.long
 def test_a_wider_coverage_is_a_wider_interval() -> None:
     lab = LABS[1]
     fitted = model(lab, 10)
@@ -97,6 +98,7 @@ def test_a_wider_coverage_is_a_wider_interval() -> None:
     assert (narrow.predicted < narrow.high).all() and (narrow.high < wide.high).all()
 
 
+@pytest.mark.long
 def test_the_rule_is_found_from_measured_runs() -> None:
     """Costs that add; a chain that is its weakest link keeps that rule."""
     rules = {}

@@ -52,6 +52,7 @@ def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryM
     return shares
 
 
+@pytest.mark.long
 def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> None:
     """A dip at two competitors bounds the predictions for two, three and four competitors, not that for one."""
     lowest = _lowest_shares(table, _batch(table, 1, 2, 3, 4, 5), _dip_at(table, 2))

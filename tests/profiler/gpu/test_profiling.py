@@ -45,6 +45,7 @@ def times() -> dict[str, StageEstimate]:
     }
 
 
+@pytest.mark.long
 def test_tables_hold_what_was_measured(profiled: Path) -> None:
     """Without noise but in the kernel: transfers are those of the formula."""
     profile = read_gpu_profile(profiled)
