@@ -60,6 +60,7 @@ def test_further_runs_are_added_to_those_of_the_default_number(several: Profile,
     assert bytes_of(tmp_path / "p") == bytes_of(several.source)
 
 
+@pytest.mark.long
 def test_the_quota_is_over_all_numbers_of_cores(several: Profile) -> None:
     """Each further number has half of its runs alone, the others beside mem-bench and accelerator benches."""
     shares = divide_cores(QUOTA, paced=True)

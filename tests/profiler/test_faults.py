@@ -129,6 +129,7 @@ def test_a_testbed_that_describes_itself_differently_after_a_restart_is_refused(
         testbed.run([NF])
 
 
+@pytest.mark.long
 def test_no_outlier_enters_a_profile(tmp_path: Path, undisturbed: Profile) -> None:
     """With one run in 50 off by 30 %, every exported throughput is within 5 % of the undisturbed one."""
     messages: list[str] = []

@@ -313,6 +313,7 @@ def test_journals_of_two_machines_make_one_profile(tmp_path: Path) -> None:
     assert all(isinstance(load, Workload) for loads in testbed.requests for load in loads)
 
 
+@pytest.mark.long
 def test_contradicting_journals_are_not_merged(tmp_path: Path) -> None:
     """Other answers to the same request, another seed, another testbed, and what is no journal are refused whole."""
     profile(ToyTestbed(), tmp_path / "a", quota=60)

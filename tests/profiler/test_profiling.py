@@ -77,6 +77,7 @@ def test_accelerators_need_few_runs(simulated: Profile, foreign: Profile) -> Non
             assert table.competitor_kpps.notna().sum() >= 2
 
 
+@pytest.mark.long
 def test_light_competitors_offer_less_than_the_accelerator_carries(foreign: Profile) -> None:
     """The offered rate of a light competitor times its service time is a share of the accelerator's time."""
     table = foreign.nfs["tls-proxy"].accelerators["crypto"]
@@ -94,6 +95,7 @@ def test_service_time_is_the_inverse_of_throughput(foreign: Profile) -> None:
     assert foreign.benches[foreign.benches.bench == "mem-bench"].crypto_service_ms.isna().all()
 
 
+@pytest.mark.long
 def test_memory_of_accelerator_nfs_is_measured_with_the_least_matches(simulated: Profile) -> None:
     """Every memory row of an NF that uses an accelerator has no matches; its solo rows span the whole range."""
     gateway = simulated.nfs["IPCompGateway"]

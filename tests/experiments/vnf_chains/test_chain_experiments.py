@@ -108,6 +108,7 @@ def test_scaling_has_our_allocations_and_the_papers(results: Results) -> None:
     assert (shot["total_cpu"].to_numpy(float) <= greedy["total_cpu"].to_numpy(float)).all()
 
 
+@pytest.mark.long
 def test_a_target_that_is_missed_is_marked(folder: Path, tmp_path: Path) -> None:
     """By more than the noise; a target for which there is no allocation, too."""
     table = pd.read_csv(folder / "scaling.csv")

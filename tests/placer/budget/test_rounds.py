@@ -103,6 +103,7 @@ def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Pa
         open_rounds(str(trained / "arrivals.csv"), trained / "models", tmp_path / "p", lambda line: None)
 
 
+@pytest.mark.long
 def test_rows_and_columns_are_skipped_on_request(trained: Path, tmp_path: Path) -> None:
     """The call is that of the plain arrivals, which it resumes; without the option, they are refused."""
     header, *rows = (trained / "arrivals.csv").read_text().splitlines()

@@ -111,6 +111,7 @@ def _ended(process: int) -> bool:
 SERVER = ("profile", "--testbed", "simulated:server")
 
 
+@pytest.mark.long
 def test_chains_are_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
     """The placement that the user names, with its NFs alone; results in files, progress on stderr."""
     arguments = ("--out", tmp_path / "p", "--chain", "Tunnel|Tunnel", "--repeats", 1)
@@ -160,6 +161,7 @@ def test_latency_is_trained_with_all_else(profile: Path, tmp_path: Path, placer:
         assert one == other
 
 
+@pytest.mark.long
 def test_a_fitted_curve_of_the_user_is_not_replaced(profile: Path, tmp_path: Path, placer: Placer) -> None:
     """Which of two would count is not known."""
     latency = (profile / "Tunnel" / "latency.csv").rename(tmp_path / "latency.csv")

@@ -321,6 +321,7 @@ def test_a_throughput_beyond_all_runs_leaves_the_latency_to_its_own_model(
     assert (ours.low[0], ours.high[0]) == (alone.low[0], alone.high[0])
 
 
+@pytest.mark.long
 def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     """One of three latencies at 50 kpps is larger by 45 %: asked between 50 and 100 kpps, and within noise of 50."""
     model = closed_loop(MEASURED_LOOP, wrong=1.45)
@@ -332,6 +333,7 @@ def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     assert not ours.extrapolated.any()
 
 
+@pytest.mark.long
 def test_an_outlier_of_the_latency_makes_no_step() -> None:
     """A run that is off by a factor of ten, and shows nothing of the throughput either."""
     runs = [(0.3, 1.0), (0.25, 0.25), (0.5, 0.5), (0.75, 0.75), (1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (0.4, 0.4)]

@@ -204,6 +204,7 @@ def test_co_runs_with_noise_alone_change_nothing(made: Profile, plain: Models) -
     assert train(_with_co_runs(made, plain, 1.0, 12), ["tomur"]).models[CRYPTO.name].calibration is None
 
 
+@pytest.mark.long
 def test_correction_survives_saving(after_co_runs: Models, tmp_path: Path) -> None:
     """A loaded model corrects as the saved one."""
     after_co_runs.save(tmp_path / "models")

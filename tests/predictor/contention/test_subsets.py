@@ -59,6 +59,7 @@ def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> Non
     assert lowest[:, 0] == pytest.approx([1.0, 2 / 3, 1 / 3, 1 / 3, 1 / 3])
 
 
+@pytest.mark.long
 def test_of_very_many_competitors_only_all_together_count(table: WorkloadTable) -> None:
     """The number of subsets doubles with each competitor."""
     batch = _batch(table, MOST_COMPETITORS + 1, MOST_COMPETITORS + 2)

@@ -85,6 +85,7 @@ class _Failing(ToyGpu):
         return super().run(loads, noise=noise, seed=seed)
 
 
+@pytest.mark.long
 def test_an_interrupted_profile_is_resumed(profiled: Path, tmp_path: Path) -> None:
     """The profile is the one without interruption, and no run is made twice."""
     with pytest.raises(TestbedError, match="power"):

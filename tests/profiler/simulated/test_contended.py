@@ -98,6 +98,7 @@ def test_each_card_uses_its_own_models(catalogue: Catalogue) -> None:
         assert plain.models[0].testbed == SimulatedTestbed().describe() and plain.specs == ("simulated",)
 
 
+@pytest.mark.long
 def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue, tmp_path: Path) -> None:
     """Models in a folder are evaluated on their own card; the other card is refused."""
     catalogue.models[0].save(tmp_path / "models")
