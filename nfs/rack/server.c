@@ -21,6 +21,7 @@
 #include "accelerators/accelerator.h"
 #include "core/chain.h"
 #include "core/clock.h"
+#include "core/command_line.h"
 #include "rack/control.h"
 #include "rack/link.h"
 #include "rack/server_cores.h"
@@ -489,16 +490,10 @@ int main(int argc, char **argv)
 	static struct server_options options;
 	const struct sigaction on_signal = {.sa_handler = interrupt};
 	struct server server = {.options = &options};
-	int result;
+	int result = server_options_read(&options, argc, argv);
 
-	switch (server_options_read(&options, argc, argv)) {
-	case SERVER_DONE:
-		return DONE;
-	case SERVER_WRONG:
-		return BAD_INPUT;
-	case SERVER_RUN:
-		break;
-	}
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (start_eal("nf-server", options.memory_mb) < 0)
 		return FAILED;
 	sigaction(SIGINT, &on_signal, NULL);
