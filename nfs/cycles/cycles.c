@@ -161,9 +161,8 @@ static bool compare(const struct peer *with, const struct traffic_profile *profi
 		   struct rte_mempool *spare)
 {
 	const struct nf_config config = config_of(with->function, spare);
-	struct subject peer = {.peer = with,
-			       .state = with->create(profile->flows),
-			       .traffic = traffic_create(profile, 1)};
+	struct subject peer = {
+		.peer = with, .state = with->create(), .traffic = traffic_create(profile, 1)};
 	struct subject nf = {.nf = nf_create(&config, NULL, 0),
 			     .peer = with,
 			     .state = peer.state,

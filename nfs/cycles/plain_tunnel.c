@@ -2,11 +2,10 @@
 
 #include "cycles/peer.h"
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	static char nothing;
 
-	(void)flows;
 	return &nothing;
 }
 
