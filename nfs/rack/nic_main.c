@@ -10,9 +10,6 @@
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "core/command_line.h"
 #include "rack/control.h"
@@ -53,8 +50,9 @@ static void write_links(const struct nic *nic, const char *what,
 	fputc('}', stream);
 }
 
-static bool write_report(const struct nic *nic, bool interrupted, FILE *stream)
+static bool print_report(FILE *stream, const void *state, bool interrupted)
 {
+	const struct nic *nic = state;
 	bool written;
 
 	fprintf(stream, "{\"program\": \"nf-nic\", \"interrupted\": %s",
@@ -72,31 +70,9 @@ static bool write_report(const struct nic *nic, bool interrupted, FILE *stream)
 	return written;
 }
 
-/* Write the report aside and rename it; false after printing why. */
 static bool nic_report(const struct nic *nic, const char *path, bool interrupted)
 {
-	char *part = NULL;
-	FILE *stream;
-	bool written;
-
-	if (asprintf(&part, "%s.part", path) < 0) {
-		fprintf(stderr, "nf-nic: no memory for the report\n");
-		return false;
-	}
-	stream = fopen(part, "w");
-	written = stream != NULL;
-	if (stream) {
-		written = write_report(nic, interrupted, stream);
-		written &= !ferror(stream);
-		written &= fclose(stream) == 0;
-		written = written && rename(part, path) == 0;
-	}
-	if (!written) {
-		fprintf(stderr, "nf-nic: %s: %s\n", path, strerror(errno));
-		unlink(part);
-	}
-	free(part);
-	return written;
+	return control_write_report("nf-nic", path, print_report, nic, interrupted);
 }
 
 static const char help[] =
