@@ -161,15 +161,16 @@ static bool compare(const struct peer *with, const struct traffic_profile *profi
 		   struct rte_mempool *spare)
 {
 	const struct nf_config config = config_of(with->function, spare);
-	struct subject peer = {
-		.peer = with, .state = with->create(), .traffic = traffic_create(profile, 1)};
+	struct subject peer = {.peer = with,
+			       .state = with->create ? with->create() : NULL,
+			       .traffic = traffic_create(profile, 1)};
 	struct subject nf = {.nf = nf_create(&config, NULL, 0),
 			     .peer = with,
 			     .state = peer.state,
 			     .traffic = traffic_create(profile, 1)};
 	bool compared = false;
 
-	if (nf.nf && peer.state && nf.traffic && peer.traffic)
+	if (nf.nf && (peer.state || !with->create) && nf.traffic && peer.traffic)
 		compared = measure(&nf, &peer, profile->flows);
 	if (peer.state)
 		with->destroy(peer.state);

@@ -13,7 +13,7 @@ struct peer {
 	const char *function; /* name of the network function */
 	const char *name;
 	const char *does;
-	/* State; NULL after printing why. */
+	/* State; NULL after printing why. Without state it is NULL itself, as is destroy(). */
 	void *(*create)(void);
 	/*
 	 * Process a burst of untagged UDP in IPv4 without options, or of what prepare() made of it;
