@@ -151,7 +151,7 @@ class Correction:
     @property
     def noise_factor(self) -> float:
         """How many times as noisy as its NFs alone the chain is, as the runs show it: the root of the mean square."""
-        return float(np.sqrt(self.probabilities @ [one.tried.noise_factor**2 for one in self.hypotheses]))
+        return float(np.sqrt(self.probabilities @ [hypothesis.tried.noise_factor**2 for hypothesis in self.hypotheses]))
 
     @property
     def rules(self) -> list[tuple[CompositionRule, float]]:
