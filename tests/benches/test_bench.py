@@ -231,6 +231,8 @@ def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
     wrong = [np.append(values[1:], 2 * values[0]) for values in repeats]
     noisy = chain_prediction.RepeatedChain(chain.names, shares, wrong)
     assert judge(Model(1.0), noisy, 2) == {"scaled_pct": 100.0, "swept_pct": 0.0}
+    order = chain_prediction.MeasuredOrder(chain.names, shares, repeats, ["a", "b"])
+    assert [list(kind.allocated(np.array([0.3, 0.4]))) for kind in (chain, order)] == [[0.3, 0.35, 0.4], [0.3, 0.4]]
     sizes = chain_prediction.RepeatedChain(["a.cpu", "packet_size"], shares * [1, 512], repeats)
     for other in (chain_prediction.RepeatedChain(chain.names, shares[1:], repeats[1:]), sizes):
         assert judge(Model(1.0), other) == {}

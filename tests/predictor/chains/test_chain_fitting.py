@@ -274,18 +274,20 @@ def test_another_order_is_predicted_better_than_by_plain_methods(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "worse"),
-    [("throughput_kpps", set()), ("latency_p95_us", {"nginx-squid", "haproxy-tinyproxy", "squid-haproxy"})],
+    [("throughput_kpps", set()), ("latency_p95_us", {"nginx-squid", "haproxy-tinyproxy"})],
 )
 def test_chains_of_programs_are_predicted_as_well_as_repeats_agree(
     measure: str, worse: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty chains in network namespaces: after ten runs, 1.3 times the error of repeats and 5 points at most, but for
-    the p95 of three, which rises in steps of a period of the shares."""
+    the p95 of two, which rises in steps of a period of the shares. Intervals hold each, though some chains are twice as
+    noisy as their programs alone."""
     monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (10,))
     monkeypatch.setattr(chain_prediction, "plain_methods", dict)
     folder = Path(__file__).parents[3] / "traces" / "netns"
-    *chains, _ = chain_prediction.measured_rows(folder, measure, range(4))
+    *chains, _ = chain_prediction.measured_rows(folder, measure, range(DRAWS))
     assert len(chains) == 20
+    assert min(chain["inside_pct"] for chain in chains) >= 85
     assert {chain["chain"] for chain in chains if chain["error_pct"] > 1.3 * chain["repeats_pct"] + 5} <= worse
 
 
@@ -330,6 +332,8 @@ def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     apart = np.abs(np.log(ours.predicted / alone.predicted)) / FALLING_WEIGHT
     assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
     assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
+    step = closed_loop(((0.5, 0.5), (0.52, 1.0), (1.0, 1.0)), wrong=2.0)  # it doubles from 52 to 50 kpps
+    assert step.predict({"a.cpu": np.array([0.53]), "b.cpu": np.array([0.53])}).high[0] > 2 * 64_000 / 50 * 0.9
     assert not ours.extrapolated.any()
 
 
