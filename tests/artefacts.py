@@ -6,14 +6,18 @@ import fcntl
 import hashlib
 import inspect
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any, TextIO
 
 REPO = Path(__file__).resolve().parents[1]
 HOME = REPO / "build" / "test-artefacts"
 CODE = ("predictor", "profiler", "profiles")
 """What artefacts are made with, besides the function that makes one and its inputs."""
+LONGEST_COMPILATION_S = 120.0
 
 
 def made_once(name: str, make: Callable[[Path], object], *inputs: Path) -> Path:
@@ -34,6 +38,49 @@ def made_once(name: str, make: Callable[[Path], object], *inputs: Path) -> Path:
             make(unfinished)
             unfinished.rename(folder)
     return folder
+
+
+@contextmanager
+def compiling_once() -> Iterator[None]:
+    """Of several workers that need a kernel, one compiles it; the others wait, and read it from the cache of kernels.
+
+    They do not wait for ever: two threads of each worker could wait for one another.
+    """
+    from numba.core.dispatcher import Dispatcher  # not earlier: it loads numpy
+
+    compile_kernel, held = Dispatcher.compile, set()
+    locks = HOME / "kernels.locks"
+    locks.mkdir(parents=True, exist_ok=True)
+
+    def compile_alone(kernel: Any, signature: object) -> object:
+        called = "-called" if kernel.targetoptions.get("no_cpython_wrapper") else ""
+        name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}{called}"
+        if name in held:
+            return compile_kernel(kernel, signature)
+        with (locks / name).open("w") as lock:
+            until = time.monotonic() + LONGEST_COMPILATION_S
+            while not _is_locked(lock) and time.monotonic() < until:
+                time.sleep(0.02)
+            held.add(name)
+            try:
+                return compile_kernel(kernel, signature)
+            finally:
+                held.discard(name)
+
+    Dispatcher.compile = compile_alone
+    try:
+        yield
+    finally:
+        Dispatcher.compile = compile_kernel
+
+
+def _is_locked(lock: TextIO) -> bool:
+    """Whether the file is now locked by this process."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _digest(*inputs: Path) -> str:

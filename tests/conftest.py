@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.artefacts import made_once
+from tests.artefacts import compiling_once, made_once
 from tests.effort import NEW_DRAWS, examples
 from tests.postgres import Cluster, cluster, programs
 
@@ -54,6 +54,13 @@ def made_up_models() -> Path:
         train(made_up.profile([made_up.PLAIN, made_up.CRYPTO, made_up.LOOKUP])).save(folder)
 
     return made_once("made-up-models", make, Path(made_up.__file__))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels() -> Iterator[None]:
+    """Kernels are compiled once for all workers."""
+    with compiling_once():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -51,6 +51,7 @@ def test_models_of_another_card_are_not_evaluated_on_the_simulated_card(models: 
     assert json.loads(placer("run", trace, "--models", models, "--format", "json", "--quiet"))["truth"] == "predicted"
 
 
+@pytest.mark.long
 def test_predictions_for_another_testbed_are_near_its_measurements(models: Path, tmp_path: Path) -> None:
     """The mean error of 40 random co-locations at random traffic is below 5 %, even with few runs."""
     from profiler.testbeds import open_testbed

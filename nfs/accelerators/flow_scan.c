@@ -6,21 +6,12 @@
 
 int flow_scan_create(struct nf *nf, offload_completion completed)
 {
-	struct flow_scan *scan = nf_zalloc_for(nf->kind->name, sizeof(*scan));
-	int error = scan ? flow_table_create(&scan->table, nf) : -ENOMEM;
+	struct flow_scan *scan = nf->state;
+	const int error = scan_create(
+		&scan->offload, nf, FLOW_SCAN_QUEUES,
+		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
 
-	if (error == 0) {
-		error = scan_create(
-			&scan->offload, nf, FLOW_SCAN_QUEUES,
-			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
-		if (error < 0)
-			flow_table_destroy(&scan->table);
-	}
-	if (error < 0)
-		nf_free(scan);
-	else
-		nf->state = scan;
-	return error;
+	return error < 0 ? error : flow_table_create(&scan->table, nf);
 }
 
 void flow_scan_process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
@@ -62,7 +53,6 @@ void flow_scan_destroy(struct nf *nf)
 	struct flow_scan *scan = nf->state;
 
 	stream_scan_destroy(&scan->streams);
-	scan_destroy(&scan->offload, FLOW_SCAN_QUEUES);
+	scan_destroy(nf, &scan->offload, FLOW_SCAN_QUEUES);
 	flow_table_destroy(&scan->table);
-	nf_free(scan);
 }

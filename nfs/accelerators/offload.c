@@ -38,8 +38,6 @@ int offload_create(struct offload *offload, struct nf *nf, unsigned int first,
 		fprintf(stderr, "%s: no memory to hold %u packets\n", nf->kind->name, most);
 		error = -ENOMEM;
 	}
-	if (error < 0)
-		offload_destroy(offload);
 	return error;
 }
 

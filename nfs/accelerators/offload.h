@@ -54,7 +54,8 @@ struct offload {
 
 /*
  * Attach queues to each accelerator that the function uses; the parameters of OFFLOAD_QUEUES and
- * OFFLOAD_WINDOW are `first` and the next one. 0, or a negative errno after printing why.
+ * OFFLOAD_WINDOW are `first` and the next one. 0, or a negative errno after printing why;
+ * offload_destroy() follows either way.
  */
 int offload_create(struct offload *offload, struct nf *nf, unsigned int first,
 		   const offload_completion completed[ACCELERATOR_KINDS]);

@@ -2,17 +2,10 @@
 
 #include <errno.h>
 
-static void leave_file(struct nf *nf, const char *path)
-{
-	if (*path)
-		accelerator_destroy(nf->accelerators[ACCELERATOR_REGEX]);
-}
-
 int scan_create(struct offload *offload, struct nf *nf, unsigned int first,
 		const offload_completion completed[ACCELERATOR_KINDS])
 {
 	const char *path = nf->texts[first + 2];
-	int error;
 
 	if (*path) {
 		nf->accelerators[ACCELERATOR_REGEX] =
@@ -20,16 +13,14 @@ int scan_create(struct offload *offload, struct nf *nf, unsigned int first,
 		if (!nf->accelerators[ACCELERATOR_REGEX])
 			return -EINVAL;
 	}
-	error = offload_create(offload, nf, first, completed);
-	if (error < 0)
-		leave_file(nf, path);
-	return error;
+	return offload_create(offload, nf, first, completed);
 }
 
-void scan_destroy(struct offload *offload, unsigned int first)
+void scan_destroy(struct nf *nf, struct offload *offload, unsigned int first)
 {
 	offload_destroy(offload);
-	leave_file(offload->nf, offload->nf->texts[first + 2]);
+	if (*nf->texts[first + 2])
+		accelerator_destroy(nf->accelerators[ACCELERATOR_REGEX]);
 }
 
 /* An accelerator takes a payload in one piece: linearize it if the first segment has room. */

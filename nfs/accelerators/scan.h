@@ -22,7 +22,7 @@
  */
 int scan_create(struct offload *offload, struct nf *nf, unsigned int first,
 		const offload_completion completed[ACCELERATOR_KINDS]);
-void scan_destroy(struct offload *offload, unsigned int first);
+void scan_destroy(struct nf *nf, struct offload *offload, unsigned int first);
 
 /* Counters of a scan, from `first` on. */
 enum {

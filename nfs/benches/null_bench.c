@@ -9,12 +9,6 @@
 
 #define ROUNDS 1024
 
-static int create(struct bench *bench)
-{
-	(void)bench;
-	return 0;
-}
-
 /* Four independent chains keep the units busy; the asm stops the compiler from merging them. */
 static uint64_t step(struct bench *bench)
 {
@@ -31,18 +25,11 @@ static uint64_t step(struct bench *bench)
 	return ROUNDS;
 }
 
-static void destroy(struct bench *bench)
-{
-	(void)bench;
-}
-
 static struct bench_kind kind = {
 	.name = "null-bench",
 	.help = "works in registers only",
 	.unit = "rounds",
-	.create = create,
 	.step = step,
-	.destroy = destroy,
 };
 
 BENCH_REGISTER(kind)

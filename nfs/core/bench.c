@@ -65,7 +65,7 @@ struct bench *bench_create(const char *name, struct accelerator *const *accelera
 	if (!configure(bench, accelerators) ||
 	    nf_apply_settings(name, kind->parameters, kind->n_parameters, settings, n_settings,
 			      bench->settings) < 0 ||
-	    kind->create(bench) < 0) {
+	    (kind->create && kind->create(bench) < 0)) {
 		nf_free(bench);
 		return NULL;
 	}
@@ -76,6 +76,7 @@ void bench_destroy(struct bench *bench)
 {
 	if (!bench)
 		return;
-	bench->kind->destroy(bench);
+	if (bench->kind->destroy)
+		bench->kind->destroy(bench);
 	nf_free(bench);
 }

@@ -25,7 +25,7 @@ struct bench_kind {
 	const struct nf_parameter *parameters;
 	unsigned int n_parameters;
 
-	int (*create)(struct bench *bench);
+	int (*create)(struct bench *bench); /* NULL, and no destroy(): without state */
 	/* The work done; 0 if it is ahead of its rate. */
 	uint64_t (*step)(struct bench *bench);
 	void (*destroy)(struct bench *bench);

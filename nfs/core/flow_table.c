@@ -26,20 +26,12 @@ void flow_table_destroy(struct flow_table *table)
 
 int flow_table_make(struct nf *nf)
 {
-	struct flow_table *table = nf_zalloc_for(nf->kind->name, sizeof(*table));
-	int error = table ? flow_table_create(table, nf) : -ENOMEM;
-
-	if (error < 0)
-		nf_free(table);
-	else
-		nf->state = table;
-	return error;
+	return flow_table_create(nf->state, nf);
 }
 
 void flow_table_end(struct nf *nf)
 {
 	flow_table_destroy(nf->state);
-	nf_free(nf->state);
 }
 
 int32_t flow_table_start(struct flow_table *table, struct nf *nf, const struct flow_key *key,

@@ -70,7 +70,25 @@ static void free_instance(struct nf *nf)
 	for (unsigned int i = 0; i < nf->kind->n_parameters; i++)
 		free(nf->texts[i]);
 	nf_free(nf->rule_counts);
+	if (nf->kind->state_bytes > 0)
+		nf_free(nf->state);
 	nf_free(nf);
+}
+
+static int make_state(struct nf *nf)
+{
+	const struct nf_kind *kind = nf->kind;
+	int result;
+
+	if (kind->state_bytes > 0) {
+		nf->state = nf_zalloc_for(kind->name, kind->state_bytes);
+		if (!nf->state)
+			return -ENOMEM;
+	}
+	result = kind->create ? kind->create(nf) : 0;
+	if (result < 0 && kind->state_bytes > 0 && kind->destroy)
+		kind->destroy(nf);
+	return result;
 }
 
 /* The texts are the instance's own: who set them may free them. */
@@ -149,7 +167,7 @@ struct nf *nf_create(const struct nf_config *config, const struct nf_setting *se
 	    nf_apply_settings(kind->name, kind->parameters, kind->n_parameters, settings,
 			      n_settings, nf->settings) < 0 ||
 	    copy_texts(nf, settings, n_settings) < 0 || choose_others(nf) < 0 ||
-	    (kind->create && kind->create(nf) < 0)) {
+	    make_state(nf) < 0) {
 		free_instance(nf);
 		return NULL;
 	}

@@ -79,9 +79,11 @@ struct nf_kind {
 	const struct nf_counter *counters;
 	unsigned int n_counters;
 
+	/* Of `nf->state`, which is zeroed before create(), and freed after destroy(); 0: none. */
+	size_t state_bytes;
 	/*
-	 * Allocate `nf->state` from `nf->settings`. 0, or a negative errno after printing why. NULL
-	 * without state.
+	 * Make `nf->state` from `nf->settings`; 0, or a negative errno after printing why. Then
+	 * destroy() follows all the same, if there are `state_bytes`. NULL: as it is.
 	 */
 	int (*create)(struct nf *nf);
 	/*
@@ -103,6 +105,7 @@ struct nf_kind {
 	void (*take_over)(struct nf *nf, struct nf *from);
 	/* The numbered gates of an instance, from NF_BRANCH on; NULL: none. */
 	unsigned int (*branches)(const struct nf *nf);
+	/* Free what `nf->state` has beside itself; NULL if nothing. */
 	void (*destroy)(struct nf *nf);
 
 	struct nf_kind *next;

@@ -2,8 +2,6 @@
  * cycles: measures cycles per packet of network functions beside their peers, and of chains beside
  * what follows from their functions alone; each in one run.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -16,6 +14,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
+#include "core/command_line.h"
 #include "core/traffic.h"
 #include "cycles/chains.h"
 #include "cycles/measuring.h"
@@ -163,7 +162,7 @@ static bool compare(const struct peer *with, const struct traffic_profile *profi
 {
 	const struct nf_config config = config_of(with->function, spare);
 	struct subject peer = {.peer = with,
-			       .state = with->create(profile->flows),
+			       .state = with->create ? with->create() : NULL,
 			       .traffic = traffic_create(profile, 1)};
 	struct subject nf = {.nf = nf_create(&config, NULL, 0),
 			     .peer = with,
@@ -171,7 +170,7 @@ static bool compare(const struct peer *with, const struct traffic_profile *profi
 			     .traffic = traffic_create(profile, 1)};
 	bool compared = false;
 
-	if (nf.nf && peer.state && nf.traffic && peer.traffic)
+	if (nf.nf && (peer.state || !with->create) && nf.traffic && peer.traffic)
 		compared = measure(&nf, &peer, profile->flows);
 	if (peer.state)
 		with->destroy(peer.state);
@@ -254,79 +253,42 @@ static bool is_known(const char *function)
 	return false;
 }
 
-/* Select by a name; false after printing why it cannot be. */
-static bool select_name(struct selection *selection, const char *name)
+/* Select by a name. */
+static const char *take_name(void *state, char *name)
 {
+	struct selection *selection = state;
 	const bool chain = strchr(name, ',') != NULL;
 	unsigned int *n = chain ? &selection->n_chains : &selection->n_functions;
 
 	if (chain ? !chains_knows(name) : !is_known(name))
-		return false;
-	if (*n == CHAINS_MOST) {
-		fprintf(stderr, "cycles: more than %d names\n", CHAINS_MOST);
-		return false;
-	}
+		return "";
+	if (*n == CHAINS_MOST)
+		return "is one name too many";
 	(chain ? selection->of_chains : selection->of_functions)[(*n)++] = name;
-	return true;
+	return NULL;
 }
 
-/* Read the number of an option; false after printing what is wrong. */
-static bool read_number(const char *option, const char *text, unsigned long least,
-			unsigned long most, unsigned long *number)
+static const char *take_flows(void *state, char *value)
 {
-	char *end;
+	struct load *load = &((struct selection *)state)->load;
 
-	errno = 0;
-	*number = text ? strtoul(text, &end, 10) : 0;
-	if (text && isdigit((unsigned char)*text) && *end == '\0' && errno == 0 &&
-	    *number >= least && *number <= most)
-		return true;
-	fprintf(stderr, "cycles: %s %s\nhint: a number from %lu to %lu\n", option,
-		text ? text : "has no value", least, most);
-	return false;
+	if (load->n_flows == MOST_FLOWS)
+		return "is one number too many";
+	return command_line_number(value, 1, 1000000, &load->flows[load->n_flows++]);
 }
 
-/* Read an option with a number; false after printing what is wrong. */
-static bool read_load(struct load *load, const char *option, const char *text)
+static int read_arguments(int argc, char **argv, struct selection *selection)
 {
-	unsigned long number;
+	const struct command_option known[] = {
+		{"functions", .flag = &selection->functions},
+		{"chains", .flag = &selection->chains},
+		{"flows", .take = take_flows},
+		{"packet-size", .number = &selection->load.packet_size, .least = 64, .most = 1518},
+		{0},
+	};
+	const struct command_line line = {"cycles", usage, known, selection, take_name};
 
-	if (strcmp(option, "--packet-size") == 0) {
-		if (!read_number(option, text, 64, 1518, &number))
-			return false;
-		load->packet_size = (uint16_t)number;
-	} else {
-		if (!read_number(option, text, 1, 1000000, &number))
-			return false;
-		if (load->n_flows == MOST_FLOWS) {
-			fprintf(stderr, "cycles: more than %d times --flows\n", MOST_FLOWS);
-			return false;
-		}
-		load->flows[load->n_flows++] = (uint32_t)number;
-	}
-	return true;
-}
-
-static bool read_arguments(int argc, char **argv, struct selection *selection)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--functions") == 0) {
-			selection->functions = true;
-		} else if (strcmp(argv[i], "--chains") == 0) {
-			selection->chains = true;
-		} else if (strcmp(argv[i], "--flows") == 0 ||
-			   strcmp(argv[i], "--packet-size") == 0) {
-			if (!read_load(&selection->load, argv[i], argv[i + 1]))
-				return false;
-			i++;
-		} else if (argv[i][0] == '-') {
-			fprintf(stderr, "cycles: no option %s\nhint: --help lists them\n", argv[i]);
-			return false;
-		} else if (!select_name(selection, argv[i])) {
-			return false;
-		}
-	}
-	return true;
+	return command_line_read(&line, argc, argv);
 }
 
 /* What was not chosen is as usual. */
@@ -386,15 +348,12 @@ static bool measure_chains(const struct selection *selection, struct rte_mempool
 int main(int argc, char **argv)
 {
 	struct selection selection = {0};
+	int result = read_arguments(argc, argv, &selection);
 	struct rte_mempool *spare;
 	bool measured;
 
-	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-		fputs(usage, stdout);
-		return EXIT_SUCCESS;
-	}
-	if (!read_arguments(argc, argv, &selection))
-		return 2;
+	if (result != COMMAND_LINE_READ)
+		return result;
 	complete(&selection);
 	spare = start(argv[0]);
 	if (!spare)

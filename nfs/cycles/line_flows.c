@@ -13,11 +13,10 @@ struct flows {
 	uint64_t now_us, untracked;
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct flows *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	if (state && line_table_create(&state->table, FLOWS, TIMEOUT_US))
 		return state;
 	nf_free(state);

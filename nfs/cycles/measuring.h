@@ -12,13 +12,13 @@
 struct load {
 	unsigned int n_flows;
 	uint32_t flows[MOST_FLOWS];
-	uint16_t packet_size;
+	unsigned int packet_size;
 };
 
 static inline struct traffic_profile profile_of(const struct load *load, unsigned int at)
 {
 	return (struct traffic_profile){
-		.flows = load->flows[at], .packet_size = load->packet_size, .mtbr = 600};
+		.flows = load->flows[at], .packet_size = (uint16_t)load->packet_size, .mtbr = 600};
 }
 
 /* A sample of `values`, which are sorted, below which a share of them is; 0.5: the median. */

@@ -13,8 +13,8 @@ struct peer {
 	const char *function; /* name of the network function */
 	const char *name;
 	const char *does;
-	/* State for a number of flows; NULL after printing why. */
-	void *(*create)(uint32_t flows);
+	/* State; NULL after printing why. Without state it is NULL itself, as is destroy(). */
+	void *(*create)(void);
 	/*
 	 * Process a burst of untagged UDP in IPv4 without options, or of what prepare() made of it;
 	 * all packets are sent.
@@ -38,14 +38,16 @@ void peer_register(struct peer *peer);
 		peer_register(&(peer));                                                            \
 	}
 
-/* The plain loop for a function: create(), process() and destroy() of its file. */
-#define PLAIN_PEER(of, text)                                                                       \
+/* The plain loop for a function: create() and process() of its file, and what frees its state. */
+#define PLAIN_PEER_FREED(of, text, free)                                                           \
 	static struct peer plain = {                                                               \
 		.function = of,                                                                    \
 		.name = "plain loop",                                                              \
 		.does = text,                                                                      \
 		.create = create,                                                                  \
 		.process = process,                                                                \
-		.destroy = destroy,                                                                \
+		.destroy = free,                                                                   \
 	};                                                                                         \
 	PEER_REGISTER(plain)
+
+#define PLAIN_PEER(of, text) PLAIN_PEER_FREED(of, text, destroy)

@@ -35,7 +35,7 @@ static int add(struct rte_acl_ctx *filters, const struct filter *filter, uint32_
 	return rte_acl_add_rules(filters, (const struct rte_acl_rule *)&rule, 1);
 }
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	const struct rte_acl_param param = {
 		.name = "plain_acl",
@@ -47,7 +47,6 @@ static void *create(uint32_t flows)
 	struct rte_acl_ctx *filters = rte_acl_create(&param);
 	uint64_t random = 1;
 
-	(void)flows;
 	for (uint32_t i = 0; filters && i < FILTERS; i++) {
 		const struct filter filter = filters_next(&random);
 

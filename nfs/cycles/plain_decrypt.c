@@ -1,11 +1,10 @@
 #include "cycles/plain_esp.h"
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct plain_esp *esp = plain_esp_create_cbc("plain_decrypt", false);
 	struct nf_config config = {.name = "Encrypt"};
 
-	(void)flows;
 	if (!esp)
 		return NULL;
 	config.spare = esp->spare;

@@ -24,7 +24,7 @@ struct cache {
 	uint8_t bytes[CACHED][2048];
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	const struct rte_hash_parameters parameters = {.name = "plain_dedup",
 						       .entries = 2 * CACHED,
@@ -32,7 +32,6 @@ static void *create(uint32_t flows)
 						       .socket_id = SOCKET_ID_ANY};
 	struct cache *cache = nf_zalloc(sizeof(*cache));
 
-	(void)flows;
 	if (!cache)
 		return NULL;
 	cache->places = rte_hash_create(&parameters);

@@ -1,8 +1,7 @@
 #include "cycles/plain_esp.h"
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
-	(void)flows;
 	return plain_esp_create_cbc("plain_encrypt", true);
 }
 

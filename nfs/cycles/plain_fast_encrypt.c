@@ -6,9 +6,8 @@
 static const uint8_t key[] = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
 			     "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f";
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
-	(void)flows;
 	return plain_esp_create("plain_fast_encrypt", EVP_chacha20_poly1305(), key, NULL, true);
 }
 

@@ -7,54 +7,38 @@ struct flow {
 	uint8_t codepoint;
 };
 
-struct classifier {
-	struct rte_hash *table;
-	struct flow *flows;
-	uint64_t now;
-};
-
-static void *create(uint32_t flows)
+static void *create(void)
 {
-	struct classifier *state = nf_zalloc(sizeof(*state));
-
-	(void)flows;
-	state->table = plain_table("plain_flow_classifier", PLAIN_FLOWS);
-	state->flows = plain_entries(state->table, sizeof(*state->flows));
-	return state;
+	return plain_flows_create("plain_flow_classifier", sizeof(struct plain_flows), PLAIN_FLOWS,
+				  sizeof(struct flow));
 }
 
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
-	struct classifier *state = of;
+	struct plain_flows *flows = of;
+	struct flow *entries = flows->entries;
 	struct flow_key keys[NF_BURST];
 	int32_t places[NF_BURST];
 
-	state->now++;
-	plain_look_up(state->table, packets, n, keys, places);
+	flows->now++;
+	plain_look_up(flows->table, packets, n, keys, places);
 	for (uint16_t i = 0; i < n; i++) {
 		struct flow *flow;
 
 		if (places[i] < 0) {
-			places[i] = rte_hash_add_key(state->table, &keys[i]);
-			state->flows[places[i]].codepoint = codepoint_of(keys[i].source_port);
+			places[i] = rte_hash_add_key(flows->table, &keys[i]);
+			entries[places[i]].codepoint = codepoint_of(keys[i].source_port);
 		}
-		flow = &state->flows[places[i]];
+		flow = &entries[places[i]];
 		flow->packets++;
 		flow->bytes += rte_pktmbuf_pkt_len(packets[i]);
-		flow->last = state->now;
+		flow->last = flows->now;
 		put_codepoint(packets[i], flow->codepoint);
 		nf_send(out, packets[i]);
 	}
 }
 
-static void destroy(void *of)
-{
-	struct classifier *state = of;
-
-	rte_hash_free(state->table);
-	nf_free(state->flows);
-	nf_free(state);
-}
-
-PLAIN_PEER("FlowClassifier", "rte_hash_lookup_bulk, three counters and a class per flow, "
-	   "codepoint and checksum")
+PLAIN_PEER_FREED("FlowClassifier",
+		 "rte_hash_lookup_bulk, three counters and a class per flow, "
+		 "codepoint and checksum",
+		 plain_flows_destroy)

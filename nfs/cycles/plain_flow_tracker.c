@@ -10,30 +10,26 @@ struct connection {
 };
 
 struct tracker {
-	struct rte_hash *table;
-	struct connection *connections;
-	uint64_t now, states[3];
+	struct plain_flows flows;
+	uint64_t states[3];
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
-	struct tracker *state = nf_zalloc(sizeof(*state));
-
-	(void)flows;
-	state->table = plain_table("plain_flow_tracker", PLAIN_FLOWS);
-	state->connections = plain_entries(state->table, sizeof(*state->connections));
-	return state;
+	return plain_flows_create("plain_flow_tracker", sizeof(struct tracker), PLAIN_FLOWS,
+				  sizeof(struct connection));
 }
 
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct tracker *state = of;
+	struct connection *connections = state->flows.entries;
 	struct flow_key keys[NF_BURST];
 	const void *wanted[NF_BURST];
 	bool ends[NF_BURST];
 	int32_t places[NF_BURST];
 
-	state->now++;
+	state->flows.now++;
 	for (uint16_t i = 0; i < n; i++) {
 		keys[i] = packet_plain_flow(packets[i]);
 		ends[i] = keys[i].source > keys[i].destination;
@@ -41,13 +37,13 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 			keys[i] = flow_reversed(&keys[i]);
 		wanted[i] = &keys[i];
 	}
-	rte_hash_lookup_bulk(state->table, wanted, n, places);
+	rte_hash_lookup_bulk(state->flows.table, wanted, n, places);
 	for (uint16_t i = 0; i < n; i++) {
 		const int32_t place =
-			places[i] >= 0 ? places[i] : rte_hash_add_key(state->table, &keys[i]);
-		struct connection *connection = &state->connections[place];
+			places[i] >= 0 ? places[i] : rte_hash_add_key(state->flows.table, &keys[i]);
+		struct connection *connection = &connections[place];
 
-		connection->last = state->now;
+		connection->last = state->flows.now;
 		if (connection->state == 0) {
 			connection->state = 1;
 			connection->first = ends[i];
@@ -60,14 +56,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-static void destroy(void *of)
-{
-	struct tracker *state = of;
-
-	rte_hash_free(state->table);
-	nf_free(state->connections);
-	nf_free(state);
-}
-
-PLAIN_PEER("FlowTracker", "rte_hash_lookup_bulk of a direction-independent key, record of the "
-	   "ends that sent")
+PLAIN_PEER_FREED("FlowTracker",
+		 "rte_hash_lookup_bulk of a direction-independent key, record of the "
+		 "ends that sent",
+		 plain_flows_destroy)

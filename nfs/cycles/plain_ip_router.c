@@ -17,7 +17,7 @@ struct router {
 	} hops[HOPS];
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
@@ -27,7 +27,6 @@ static void *create(uint32_t flows)
 	struct routes routes = {.random = 1, .hops = HOPS};
 	struct router *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	state->table = rte_fib_create("plain_ip_router", SOCKET_ID_ANY, &conf);
 	for (uint32_t i = 0; state->table && i < ROUTES; i++) {
 		const struct route route = routes_next(&routes);

@@ -13,11 +13,10 @@ struct tunnel {
 	uint16_t id;
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct tunnel *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	state->pool = rte_pktmbuf_pool_create("plain_ip_tunnel", 8191, 256, 0,
 					      RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	return state->pool ? state : NULL;

@@ -20,11 +20,10 @@ struct gateway {
 	uint8_t output[2048];
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct gateway *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	state->spare = rte_pktmbuf_pool_create("plain_gateway", 1023, 0, 0,
 					       RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (!state->spare || !plain_scan_create(&state->scan) ||

@@ -9,7 +9,7 @@
 #define HOPS 256
 #define NO_ROUTE 0x7fff
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
@@ -20,7 +20,6 @@ static void *create(uint32_t flows)
 	struct rte_fib *table = rte_fib_create("plain_ipv4_fwd", SOCKET_ID_ANY, &conf);
 	struct routes routes = {.random = 1, .hops = HOPS};
 
-	(void)flows;
 	if (table && rte_fib_add(table, 0, 0, 0) < 0)
 		return NULL;
 	for (uint32_t i = 0; table && i < ROUTES; i++) {

@@ -8,12 +8,11 @@
 #define SIZE 65537
 #define BACKENDS 8
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	uint16_t *table = nf_zalloc(SIZE * sizeof(*table));
 	bool up[BACKENDS];
 
-	(void)flows;
 	memset(up, true, sizeof(up));
 	return table && maglev_fill(table, SIZE, up, BACKENDS, 1) == 0 ? table : NULL;
 }
@@ -38,9 +37,5 @@ static void process(void *table, struct rte_mbuf **packets, uint16_t n, struct n
 	}
 }
 
-static void destroy(void *table)
-{
-	nf_free(table);
-}
-
-PLAIN_PEER("LB", "the table's entry for the CRC of the flow, address and checksums rewritten")
+PLAIN_PEER_FREED("LB", "the table's entry for the CRC of the flow, address and checksums rewritten",
+		 nf_free)

@@ -13,12 +13,11 @@ struct limiter {
 	uint64_t now;
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct rte_meter_srtcm_params rate = {.cir = BYTES_PER_S, .cbs = BYTES_PER_S / 200};
 	struct limiter *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	if (!state || rte_meter_srtcm_profile_config(&state->profile, &rate) != 0 ||
 	    rte_meter_srtcm_config(&state->meter, &state->profile) != 0)
 		return NULL;
@@ -42,9 +41,5 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-static void destroy(void *state)
-{
-	nf_free(state);
-}
-
-PLAIN_PEER("Limiter", "rte_meter_srtcm_color_blind_check, whose committed bucket is the limit")
+PLAIN_PEER_FREED("Limiter",
+		 "rte_meter_srtcm_color_blind_check, whose committed bucket is the limit", nf_free)

@@ -11,12 +11,11 @@ struct match {
 	struct bpf_program filters[RTE_DIM(expressions)];
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
 	struct match *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	for (unsigned int i = 0; i < RTE_DIM(expressions); i++)
 		if (pcap_compile(pcap, &state->filters[i], expressions[i], 1,
 				 PCAP_NETMASK_UNKNOWN) != 0)

@@ -11,11 +11,10 @@ struct monitor {
 	uint64_t packets, bytes;
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct monitor *state = nf_zalloc(sizeof(*state));
 
-	(void)flows;
 	return state && top_talkers_create(&state->top, "plain_monitor", TALKERS) == 0 ? state
 										       : NULL;
 }

@@ -10,30 +10,25 @@ struct session {
 };
 
 struct nat {
-	struct rte_hash *table;
-	struct session *sessions;
-	uint64_t now;
+	struct plain_flows flows;
 	uint32_t started;
 };
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
-	struct nat *state = nf_zalloc(sizeof(*state));
-
-	(void)flows;
-	state->table = plain_table("plain_nat", SESSIONS);
-	state->sessions = plain_entries(state->table, sizeof(*state->sessions));
-	return state;
+	return plain_flows_create("plain_nat", sizeof(struct nat), SESSIONS,
+				  sizeof(struct session));
 }
 
 /* Create a session for a new flow: the next address and port, never freed. */
 static int32_t start(struct nat *state, const struct flow_key *key)
 {
-	const int32_t place = rte_hash_add_key(state->table, key);
+	const int32_t place = rte_hash_add_key(state->flows.table, key);
 	const uint32_t next = state->started++;
+	struct session *session = (struct session *)state->flows.entries + place;
 
-	state->sessions[place].address = rte_cpu_to_be_32(RTE_IPV4(203, 0, 113, 0) + next / 60000);
-	state->sessions[place].port = rte_cpu_to_be_16(1024 + next % 60000);
+	session->address = rte_cpu_to_be_32(RTE_IPV4(203, 0, 113, 0) + next / 60000);
+	session->port = rte_cpu_to_be_16(1024 + next % 60000);
 	return place;
 }
 
@@ -56,13 +51,14 @@ static inline void rewrite(struct rte_mbuf *packet, const struct session *sessio
 static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	struct nat *state = of;
+	struct session *sessions = state->flows.entries;
 	struct rte_mbuf *outward[NF_BURST];
 	struct flow_key keys[NF_BURST];
 	const void *wanted[NF_BURST];
 	int32_t places[NF_BURST];
 	uint16_t n_outward = 0;
 
-	state->now++;
+	state->flows.now++;
 	for (uint16_t i = 0; i < n; i++) {
 		if (packet_from(packets[i]) !=
 		    NF_INSIDE) { /* the reverse direction, which this traffic does not use */
@@ -73,24 +69,17 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 		wanted[n_outward] = &keys[n_outward];
 		outward[n_outward++] = packets[i];
 	}
-	rte_hash_lookup_bulk(state->table, wanted, n_outward, places);
+	rte_hash_lookup_bulk(state->flows.table, wanted, n_outward, places);
 	for (uint16_t i = 0; i < n_outward; i++) {
 		int32_t place = places[i] >= 0 ? places[i] : start(state, &keys[i]);
 
-		state->sessions[place].last = state->now;
-		rewrite(outward[i], &state->sessions[place]);
+		sessions[place].last = state->flows.now;
+		rewrite(outward[i], &sessions[place]);
 		nf_send(out, outward[i]);
 	}
 }
 
-static void destroy(void *of)
-{
-	struct nat *state = of;
-
-	rte_hash_free(state->table);
-	nf_free(state->sessions);
-	nf_free(state);
-}
-
-PLAIN_PEER("NAT", "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
-	   "rewritten")
+PLAIN_PEER_FREED("NAT",
+		 "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
+		 "rewritten",
+		 plain_flows_destroy)

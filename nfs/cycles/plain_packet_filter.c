@@ -3,11 +3,10 @@
 #include "cycles/peer.h"
 #include "cycles/plain_scan.h"
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	struct plain_scan *scan = nf_zalloc(sizeof(*scan));
 
-	(void)flows;
 	return scan && plain_scan_create(scan) ? scan : NULL;
 }
 

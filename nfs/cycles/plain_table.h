@@ -10,24 +10,40 @@
 
 #define PLAIN_FLOWS (1 << 19) /* as many as the functions' default */
 
-/* NULL without memory. */
-static inline struct rte_hash *plain_table(const char *name, uint32_t entries)
+/* Flows with an entry each, of which a peer makes what it needs. */
+struct plain_flows {
+	struct rte_hash *table;
+	void *entries; /* one per slot of the table, initially 0 */
+	uint64_t now;  /* bursts so far */
+};
+
+/* The state of a peer of `bytes`, which begins with its flows; NULL without memory. */
+static inline void *plain_flows_create(const char *name, size_t bytes, uint32_t most, size_t entry)
 {
 	const struct rte_hash_parameters parameters = {
 		.name = name,
-		.entries = entries,
+		.entries = most,
 		.key_len = sizeof(struct flow_key),
 		.hash_func = rte_hash_crc,
 		.socket_id = SOCKET_ID_ANY,
 	};
+	struct plain_flows *flows = nf_zalloc(bytes);
 
-	return rte_hash_create(&parameters);
+	if (!flows)
+		return NULL;
+	flows->table = rte_hash_create(&parameters);
+	if (flows->table)
+		flows->entries = nf_zalloc((rte_hash_max_key_id(flows->table) + 1) * entry);
+	return flows->entries ? flows : NULL;
 }
 
-/* A zeroed array of entries, one per slot of a table. */
-static inline void *plain_entries(const struct rte_hash *table, size_t bytes)
+static void plain_flows_destroy(void *state)
 {
-	return table ? nf_zalloc((rte_hash_max_key_id(table) + 1) * bytes) : NULL;
+	struct plain_flows *flows = state;
+
+	rte_hash_free(flows->table);
+	nf_free(flows->entries);
+	nf_free(flows);
 }
 
 /* The places of a burst's flows, negative where there is none. */

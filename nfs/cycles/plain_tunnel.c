@@ -2,19 +2,6 @@
 
 #include "cycles/peer.h"
 
-static void *create(uint32_t flows)
-{
-	static char nothing;
-
-	(void)flows;
-	return &nothing;
-}
-
-static void destroy(void *state)
-{
-	(void)state;
-}
-
 static void put_tags(void *state, struct rte_mbuf **packets, uint16_t n, struct nf_out *out)
 {
 	(void)state;
@@ -29,9 +16,7 @@ static struct peer tunnel = {
 	.function = "Tunnel",
 	.name = "plain loop",
 	.does = "rte_vlan_insert",
-	.create = create,
 	.process = put_tags,
-	.destroy = destroy,
 };
 
 PEER_REGISTER(tunnel)
@@ -63,10 +48,8 @@ static struct peer detunnel = {
 	.function = "Detunnel",
 	.name = "plain loop",
 	.does = "rte_vlan_strip",
-	.create = create,
 	.prepare = tag,
 	.process = take_tags,
-	.destroy = destroy,
 };
 
 PEER_REGISTER(detunnel)

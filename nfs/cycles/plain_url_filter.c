@@ -63,7 +63,7 @@ static void write_requests(struct filter *filter)
 	}
 }
 
-static void *create(uint32_t flows)
+static void *create(void)
 {
 	const struct rte_hash_parameters parameters = {.name = "plain_url_filter",
 						       .entries = 2 * ENTRIES,
@@ -71,7 +71,6 @@ static void *create(uint32_t flows)
 						       .socket_id = SOCKET_ID_ANY};
 	struct filter *filter = nf_zalloc(sizeof(*filter));
 
-	(void)flows;
 	if (!filter)
 		return NULL;
 	filter->entries = rte_hash_create(&parameters);

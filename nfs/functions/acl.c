@@ -253,26 +253,20 @@ static void destroy(struct nf *nf)
 
 	rte_acl_free(acl->filters);
 	rte_acl_free(acl->filters_ipv6);
-	nf_free(acl);
 }
 
 static int create(struct nf *nf)
 {
-	struct acl *acl = nf_zalloc_for(nf->kind->name, sizeof(*acl));
+	struct acl *acl = nf->state;
 	struct filter *filters;
 	uint32_t n = 0;
 	bool good;
 
-	if (!acl)
-		return -ENOMEM;
-	nf->state = acl;
 	acl->by_default = nf->settings[DEFAULT_PERMIT] == 1 ? PERMITS : 0;
 	filters = make_filters(nf, &n);
 	good = filters && compile_all(nf, acl, filters, n);
 	free(filters);
 	nf->n_rules = n;
-	if (!good)
-		destroy(nf);
 	return good ? 0 : -EINVAL;
 }
 
@@ -357,5 +351,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 		decide_ipv6(nf, &burst, out);
 }
 
-NF_KIND("ACL", "permits or denies by addresses, protocol and ports", .create = create,
-	.process = process, .destroy = destroy)
+NF_KIND("ACL", "permits or denies by addresses, protocol and ports",
+	.state_bytes = sizeof(struct acl), .create = create, .process = process, .destroy = destroy)

@@ -185,23 +185,13 @@ static int create(struct nf *nf)
 {
 	const uint32_t size = rte_align32pow2((uint32_t)nf->settings[PACKETS]);
 	const uint64_t seed = (uint64_t)nf->settings[SEED];
-	struct dedup *dedup = nf_zalloc_for(nf->kind->name, sizeof(*dedup));
+	struct dedup *dedup = nf->state;
 
-	if (!dedup)
-		return -ENOMEM;
 	dedup->encoded = nf->settings[RESTORE] == 1 ? NF_OUTSIDE : NF_INSIDE;
 	if (encoder_create(&dedup->encoder, nf->kind->name, size, seed,
-			   (uint8_t)nf->settings[DEPTH]) < 0) {
-		nf_free(dedup);
+			   (uint8_t)nf->settings[DEPTH]) < 0)
 		return -ENOMEM;
-	}
-	if (decoder_create(&dedup->decoder, nf->kind->name, size, seed) < 0) {
-		encoder_destroy(&dedup->encoder);
-		nf_free(dedup);
-		return -ENOMEM;
-	}
-	nf->state = dedup;
-	return 0;
+	return decoder_create(&dedup->decoder, nf->kind->name, size, seed);
 }
 
 /* The payload, in `room` if it is in several segments. */
@@ -377,8 +367,10 @@ static void destroy(struct nf *nf)
 
 	encoder_destroy(&dedup->encoder);
 	decoder_destroy(&dedup->decoder);
-	nf_free(dedup);
 }
 
-NF_KIND("Dedup", "replaces payload bytes sent before by references; the link's other end restores "
-	"them", .alters = true, .create = create, .process = process, .destroy = destroy)
+NF_KIND("Dedup",
+	"replaces payload bytes sent before by references; the link's other end restores "
+	"them",
+	.alters = true, .state_bytes = sizeof(struct dedup), .create = create, .process = process,
+	.destroy = destroy)

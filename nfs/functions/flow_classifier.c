@@ -155,4 +155,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("FlowClassifier", "assigns flows to service classes and marks their packets",
-	.create = flow_table_make, .process = process, .destroy = flow_table_end)
+	.state_bytes = sizeof(struct flow_table), .create = flow_table_make, .process = process,
+	.destroy = flow_table_end)

@@ -30,5 +30,6 @@ static int create(struct nf *nf)
 }
 
 NF_KIND("FlowMonitor", "counts packets, bytes and rule matches of every flow, with aging",
-	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE, .create = create,
-	.process = flow_scan_process, .destroy = flow_scan_destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE,
+	.state_bytes = sizeof(struct flow_scan), .create = create, .process = flow_scan_process,
+	.destroy = flow_scan_destroy)

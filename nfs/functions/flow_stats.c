@@ -23,4 +23,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("FlowStats", "counts packets and bytes of every flow, with aging",
-	.create = flow_table_make, .process = process, .destroy = flow_table_end)
+	.state_bytes = sizeof(struct flow_table), .create = flow_table_make, .process = process,
+	.destroy = flow_table_end)

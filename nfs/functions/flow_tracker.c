@@ -186,28 +186,19 @@ static void destroy(struct nf *nf)
 
 	flow_offload_destroy(&tracker->offload);
 	nf_free(tracker->connections);
-	nf_free(tracker);
 }
 
 static int create(struct nf *nf)
 {
 	const uint32_t capacity = (uint32_t)nf->settings[CONNECTIONS];
-	struct flow_tracker *tracker = nf_zalloc(sizeof(*tracker));
+	struct flow_tracker *tracker = nf->state;
 
-	if (!tracker) {
-		fprintf(stderr, "FlowTracker: no memory\n");
+	if (!flow_offload_create(&tracker->offload, capacity, nf->socket))
 		return -ENOMEM;
-	}
-	if (!flow_offload_create(&tracker->offload, capacity, nf->socket)) {
-		nf_free(tracker);
-		return -ENOMEM;
-	}
-	nf->state = tracker;
 	tracker->places = tracker->offload.backend->places(tracker->offload.state);
 	tracker->connections = nf_zalloc(tracker->places * sizeof(*tracker->connections));
 	if (!tracker->connections) {
 		fprintf(stderr, "FlowTracker: no memory for %u connections\n", tracker->places);
-		destroy(nf);
 		return -ENOMEM;
 	}
 	set_timeouts(tracker, nf->settings);
@@ -409,5 +400,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-NF_KIND("FlowTracker", "tracks TCP and UDP connections", .create = create, .process = process,
-	.destroy = destroy)
+NF_KIND("FlowTracker", "tracks TCP and UDP connections", .state_bytes = sizeof(struct flow_tracker),
+	.create = create, .process = process, .destroy = destroy)

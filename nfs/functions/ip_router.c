@@ -129,26 +129,20 @@ static void destroy(struct nf *nf)
 
 	rte_fib_free(router->table);
 	nf_free(router->hops);
-	nf_free(router);
 }
 
 static int create(struct nf *nf)
 {
-	struct ip_router *router = nf_zalloc_for(nf->kind->name, sizeof(*router));
+	struct ip_router *router = nf->state;
 	const uint32_t hops = (uint32_t)nf->settings[HOPS];
 
-	if (!router)
-		return -ENOMEM;
-	nf->state = router;
 	router->own = (struct rte_ether_addr){{0x02, 0, 0, 0, 0, 0x01}};
 	router->reporter = icmp_reporter_for(rte_cpu_to_be_32((uint32_t)nf->settings[ADDRESS]),
 					     nf->spare, &nf->settings[ERRORS]);
 	router->hops = nf_zalloc_for(nf->kind->name, hops * sizeof(*router->hops));
 	router->table = router->hops ? make_table(nf) : NULL;
-	if (!router->table) {
-		destroy(nf);
+	if (!router->table)
 		return -ENOMEM;
-	}
 	fill_hops(router->hops, hops, (uint32_t)nf->settings[PORTS]);
 	return 0;
 }
@@ -277,5 +271,6 @@ static unsigned int branches(const struct nf *nf)
 	return nf->settings[PORTS] > 1 ? (unsigned int)nf->settings[PORTS] : 0;
 }
 
-NF_KIND("IPRouter", "forwards IPv4 by longest prefix match", .create = create, .process = process,
+NF_KIND("IPRouter", "forwards IPv4 by longest prefix match",
+	.state_bytes = sizeof(struct ip_router), .create = create, .process = process,
 	.branches = branches, .destroy = destroy)

@@ -145,18 +145,14 @@ static void destroy(struct nf *nf)
 	struct ip_tunnel *tunnel = nf->state;
 
 	reassembly_destroy(tunnel->reassembly);
-	nf_free(tunnel);
 }
 
 static int create(struct nf *nf)
 {
 	const double *settings = nf->settings;
-	struct ip_tunnel *tunnel = nf_zalloc_for(nf->kind->name, sizeof(*tunnel));
+	struct ip_tunnel *tunnel = nf->state;
 	struct reassembly_limits limits;
 
-	if (!tunnel)
-		return -ENOMEM;
-	nf->state = tunnel;
 	tunnel->local = rte_cpu_to_be_32((uint32_t)settings[LOCAL]);
 	tunnel->remote = rte_cpu_to_be_32((uint32_t)settings[REMOTE]);
 	tunnel->mtu = tunnel->most = (uint16_t)settings[MTU] - sizeof(tunnel->outer);
@@ -171,11 +167,7 @@ static int create(struct nf *nf)
 	tunnel->reporter = icmp_reporter_for(tunnel->local, nf->spare, &settings[ERRORS]);
 	limits = reassembly_limits((uint32_t)settings[PENDING], settings[PENDING_S]);
 	tunnel->reassembly = reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
-	if (!tunnel->reassembly) {
-		nf_free(tunnel);
-		return -ENOMEM;
-	}
-	return 0;
+	return tunnel->reassembly ? 0 : -ENOMEM;
 }
 
 /* Free a packet that cannot be forwarded, and send an ICMP error about it. */
@@ -387,5 +379,6 @@ static void flush(struct nf *nf, struct nf_out *out)
 	reassembly_free_all(tunnel->reassembly);
 }
 
-NF_KIND("IPTunnel", "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU", .create = create,
-	.process = process, .poll = poll, .flush = flush, .destroy = destroy)
+NF_KIND("IPTunnel", "tunnels IPv4 in IPv4, fragmented to the tunnel's MTU",
+	.state_bytes = sizeof(struct ip_tunnel), .create = create, .process = process, .poll = poll,
+	.flush = flush, .destroy = destroy)

@@ -162,29 +162,24 @@ static void destroy(struct nf *nf)
 {
 	struct gateway *gateway = nf->state;
 
-	scan_destroy(&gateway->offload, QUEUES);
+	scan_destroy(nf, &gateway->offload, QUEUES);
 	nf_free(gateway->outputs);
-	nf_free(gateway);
 }
 
 static int create(struct nf *nf)
 {
 	const offload_completion completed[ACCELERATOR_KINDS] = {
 		[ACCELERATOR_REGEX] = scanned, [ACCELERATOR_COMPRESSION] = compressed};
-	struct gateway *gateway = nf_zalloc_for(nf->kind->name, sizeof(*gateway));
-	int error = gateway ? scan_create(&gateway->offload, nf, QUEUES, completed) : -ENOMEM;
+	struct gateway *gateway = nf->state;
+	const int error = scan_create(&gateway->offload, nf, QUEUES, completed);
 
-	if (error < 0) {
-		nf_free(gateway);
+	if (error < 0)
 		return error;
-	}
-	nf->state = gateway;
 	gateway->outputs = nf_zalloc((gateway->offload.mask + 1) * sizeof(*gateway->outputs));
 	if (gateway->outputs)
 		return 0;
 	fprintf(stderr, "IPCompGateway: no memory for %u compressed packets\n",
 		gateway->offload.mask + 1);
-	destroy(nf);
 	return -ENOMEM;
 }
 
@@ -206,4 +201,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 
 NF_KIND("IPCompGateway", "scans payloads, then compresses the payload of IPv4 (IPComp)",
 	OFFLOADS(NF_USES(ACCELERATOR_REGEX) | NF_USES(ACCELERATOR_COMPRESSION)),
-	.default_execution = NF_PIPELINE, .create = create, .process = process, .destroy = destroy)
+	.default_execution = NF_PIPELINE, .state_bytes = sizeof(struct gateway), .create = create,
+	.process = process, .destroy = destroy)

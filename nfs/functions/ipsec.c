@@ -227,20 +227,15 @@ bool ipsec_settings_of(const struct nf *nf, struct ipsec_settings *settings)
 
 static int create(struct nf *nf)
 {
-	struct ipsec *ipsec = nf_zalloc_for(nf->kind->name, sizeof(*ipsec));
+	struct ipsec *ipsec = nf->state;
 
-	if (!ipsec)
-		return -ENOMEM;
 	if (ipsec_settings_of(nf, &ipsec->settings))
 		ipsec->cipher = ipsec_cipher_create(nf->kind->name, &ipsec->settings.keys);
-	if (!ipsec->cipher) {
-		nf_free(ipsec);
+	if (!ipsec->cipher)
 		return -EINVAL;
-	}
-	ipsec->reporter = icmp_reporter_for(
-		rte_cpu_to_be_32(ipsec->settings.ends[ipsec->settings.encrypted]), nf->spare,
-		&nf->settings[ERRORS]);
-	nf->state = ipsec;
+	ipsec->reporter =
+		icmp_reporter_for(rte_cpu_to_be_32(ipsec->settings.ends[ipsec->settings.encrypted]),
+				  nf->spare, &nf->settings[ERRORS]);
 	return 0;
 }
 
@@ -249,7 +244,6 @@ static void destroy(struct nf *nf)
 	struct ipsec *ipsec = nf->state;
 
 	ipsec_cipher_destroy(ipsec->cipher);
-	nf_free(ipsec);
 }
 
 /* Fill in sequence number, vector, ciphertext and integrity check value. */
@@ -429,5 +423,8 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	rte_pktmbuf_free_bulk(packets, n);
 }
 
-NF_KIND("IPSec", "encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
-	"back", .alters = true, .create = create, .process = process, .destroy = destroy)
+NF_KIND("IPSec",
+	"encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
+	"back",
+	.alters = true, .state_bytes = sizeof(struct ipsec), .create = create, .process = process,
+	.destroy = destroy)

@@ -173,7 +173,6 @@ static void destroy(struct nf *nf)
 	nf_free(lb->table);
 	nf_free(lb->list);
 	nf_free(lb->sorted);
-	nf_free(lb);
 }
 
 static int by_number(const void *a, const void *b)
@@ -237,11 +236,9 @@ static int fill(struct nf *nf)
 
 static int create(struct nf *nf)
 {
-	struct lb *lb = nf_zalloc_for(nf->kind->name, sizeof(*lb));
+	struct lb *lb = nf->state;
 	int result;
 
-	if (!lb)
-		return -ENOMEM;
 	*lb = (struct lb){
 		.size = (uint32_t)nf->settings[TABLE],
 		.seed = (uint32_t)nf->settings[SEED],
@@ -249,14 +246,11 @@ static int create(struct nf *nf)
 		.gates = nf->settings[GATES] == 1,
 		.portable = rte_is_power_of_2((uint32_t)nf->settings[TABLE]),
 	};
-	nf->state = lb;
 	result = make_list(nf);
 	if (result == 0)
 		result = check(nf);
 	if (result == 0)
 		result = fill(nf);
-	if (result < 0)
-		destroy(nf);
 	return result;
 }
 
@@ -457,5 +451,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	}
 }
 
-NF_KIND("LB", "balances flows over backends by consistent hashing", .create = create,
-	.process = process, .branches = branches, .destroy = destroy)
+NF_KIND("LB", "balances flows over backends by consistent hashing",
+	.state_bytes = sizeof(struct lb), .create = create, .process = process,
+	.branches = branches, .destroy = destroy)

@@ -68,24 +68,16 @@ static struct bucket bucket_of(double per_us, double most)
 
 static int create(struct nf *nf)
 {
-	struct limiter *limiter = nf_zalloc_for(nf->kind->name, sizeof(*limiter));
+	struct limiter *limiter = nf->state;
 	const double *settings = nf->settings;
 
-	if (!limiter)
-		return -ENOMEM;
 	limiter->checksum_bytes = settings[CHECKSUMS] != 0 ? RTE_ETHER_CRC_LEN : 0;
 	for (int side = NF_INSIDE; side <= NF_OUTSIDE; side++)
 		limiter->from[side] = (struct limit){
 			.bytes = bucket_of(settings[RATE_MBPS] / 8, settings[BURST_BYTES]),
 			.packets = bucket_of(settings[RATE_KPPS] / 1000, settings[BURST_PACKETS]),
 		};
-	nf->state = limiter;
 	return 0;
-}
-
-static void destroy(struct nf *nf)
-{
-	nf_free(nf->state);
 }
 
 static inline void fill(struct bucket *bucket, double us)
@@ -140,5 +132,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[DROPPED_BYTES] += dropped_bytes;
 }
 
-NF_KIND("Limiter", "limits packets to a rate by a token bucket", .create = create,
-	.process = process, .destroy = destroy)
+NF_KIND("Limiter", "limits packets to a rate by a token bucket",
+	.state_bytes = sizeof(struct limiter), .create = create, .process = process)

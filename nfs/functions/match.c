@@ -135,21 +135,14 @@ static void destroy(struct nf *nf)
 
 	for (unsigned int i = 0; i < match->n; i++)
 		pcap_freecode(&match->filters[i]);
-	nf_free(match);
 }
 
 static int create(struct nf *nf)
 {
-	struct match *match = nf_zalloc_for(nf->kind->name, sizeof(*match));
-	int result;
+	struct match *match = nf->state;
+	const int result = compile_filters(nf);
 
-	if (!match)
-		return -ENOMEM;
-	nf->state = match;
-	result = compile_filters(nf);
 	match->numbered = match->n > 1 || nf->settings[DROP_UNMATCHED] == 0;
-	if (result < 0)
-		destroy(nf);
 	return result;
 }
 
@@ -195,5 +188,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[UNMATCHED] += unmatched;
 }
 
-NF_KIND("Match", "sorts packets by filter expressions, those of tcpdump", .create = create,
-	.process = process, .reads_payloads = true, .branches = branches, .destroy = destroy)
+NF_KIND("Match", "sorts packets by filter expressions, those of tcpdump",
+	.state_bytes = sizeof(struct match), .create = create, .process = process,
+	.reads_payloads = true, .branches = branches, .destroy = destroy)

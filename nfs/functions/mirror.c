@@ -37,18 +37,8 @@ static void copied(struct nf *nf, struct offloaded *packet)
 
 static int create(struct nf *nf)
 {
-	struct offload *offload = nf_zalloc_for(nf->kind->name, sizeof(*offload));
-	int error = -ENOMEM;
-
-	if (offload)
-		error = offload_create(
-			offload, nf, QUEUES,
-			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_DMA] = copied});
-	if (error < 0)
-		nf_free(offload);
-	else
-		nf->state = offload;
-	return error;
+	return offload_create(nf->state, nf, QUEUES,
+			      (offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_DMA] = copied});
 }
 
 /* A packet of `length` bytes to copy into; NULL without a buffer, or if they do not fit it. */
@@ -101,9 +91,9 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 static void destroy(struct nf *nf)
 {
 	offload_destroy(nf->state);
-	nf_free(nf->state);
 }
 
 NF_KIND("Mirror", "sends every packet on and a copy of it back, by a DMA engine",
-	OFFLOADS(NF_USES(ACCELERATOR_DMA)), .default_execution = NF_PIPELINE, .create = create,
-	.process = process, .destroy = destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_DMA)), .default_execution = NF_PIPELINE,
+	.state_bytes = sizeof(struct offload), .create = create, .process = process,
+	.destroy = destroy)

@@ -85,22 +85,11 @@ static int open_report(struct monitor *monitor, const char *path)
 
 static int create(struct nf *nf)
 {
-	struct monitor *monitor = nf_zalloc_for(nf->kind->name, sizeof(*monitor));
-	int result;
+	struct monitor *monitor = nf->state;
 
-	if (!monitor)
+	if (top_talkers_create(&monitor->top, nf->kind->name, (uint32_t)nf->settings[TALKERS]) < 0)
 		return -ENOMEM;
-	result = top_talkers_create(&monitor->top, nf->kind->name, (uint32_t)nf->settings[TALKERS]);
-	if (result == 0) {
-		result = open_report(monitor, nf->texts[REPORT]);
-		if (result < 0)
-			top_talkers_destroy(&monitor->top);
-	}
-	if (result < 0)
-		nf_free(monitor);
-	else
-		nf->state = monitor;
-	return result;
+	return open_report(monitor, nf->texts[REPORT]);
 }
 
 static void write_address(FILE *report, int family, const void *address)
@@ -155,7 +144,6 @@ static void destroy(struct nf *nf)
 	if (monitor->report)
 		close_report(nf);
 	top_talkers_destroy(&monitor->top);
-	nf_free(monitor);
 }
 
 static inline int protocol_of(uint8_t protocol)
@@ -268,5 +256,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 	nf->counters[REPLACED] = monitor->top.replaced;
 }
 
-NF_KIND("Monitor", "counts by protocol, and finds the flows with the most bytes", .create = create,
-	.process = process, .destroy = destroy)
+NF_KIND("Monitor", "counts by protocol, and finds the flows with the most bytes",
+	.state_bytes = sizeof(struct monitor), .create = create, .process = process,
+	.destroy = destroy)

@@ -135,7 +135,6 @@ static void destroy(struct nf *nf)
 	sessions_destroy(nat->sessions);
 	reassembly_destroy(nat->reassembly);
 	pairs_destroy(nat->pairs);
-	nf_free(nat);
 }
 
 static struct sessions *create_sessions(struct nf *nf)
@@ -163,25 +162,17 @@ static int create(struct nf *nf)
 		reassembly_limits((uint32_t)nf->settings[PENDING], nf->settings[PENDING_S]);
 	const char *forwards = nf->texts[FORWARDS];
 	const uint32_t pairs = (uint32_t)nf->settings[PAIRS];
-	struct nat *nat = nf_zalloc_for(nf->kind->name, sizeof(*nat));
+	struct nat *nat = nf->state;
 
-	if (!nat)
-		return -ENOMEM;
-	nf->state = nat;
 	nat->sessions = create_sessions(nf);
-	if (nat->sessions && *forwards && !forwards_read(forwards, nat->sessions)) {
-		destroy(nf);
+	if (nat->sessions && *forwards && !forwards_read(forwards, nat->sessions))
 		return -EINVAL;
-	}
 	if (nat->sessions)
 		nat->reassembly =
 			reassembly_create(nf->kind->name, &limits, &nf->counters[DUPLICATES]);
 	if (nat->reassembly && pairs > 0)
 		nat->pairs = pairs_create(pairs, (uint64_t)(nf->settings[UDP_S] * 1e6));
-	if (nat->reassembly && (pairs == 0 || nat->pairs))
-		return 0;
-	destroy(nf);
-	return -ENOMEM;
+	return nat->reassembly && (pairs == 0 || nat->pairs) ? 0 : -ENOMEM;
 }
 
 /* The fast path of outbound packets: plain packets of known sessions. */
@@ -262,5 +253,5 @@ static void flush(struct nf *nf, struct nf_out *out)
 	reassembly_free_all(nat->reassembly);
 }
 
-NF_KIND("NAT", "inside hosts share a few external addresses", .create = create, .process = process,
-	.poll = poll, .flush = flush, .destroy = destroy)
+NF_KIND("NAT", "inside hosts share a few external addresses", .state_bytes = sizeof(struct nat),
+	.create = create, .process = process, .poll = poll, .flush = flush, .destroy = destroy)

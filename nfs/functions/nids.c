@@ -68,7 +68,7 @@ static void completed(struct nf *nf, struct offloaded *offloaded)
 static int create(struct nf *nf)
 {
 	const bool drops = nf->settings[DROPPED_CLASS] > 0;
-	struct flow_scan *scan;
+	struct flow_scan *scan = nf->state;
 	int error;
 
 	if (!*nf->texts[FLOW_SCAN_UNKNOWN])
@@ -76,13 +76,9 @@ static int create(struct nf *nf)
 	error = flow_scan_create(nf, completed);
 	if (error < 0)
 		return error;
-	scan = nf->state;
 	scan->drops_missed = drops ? DROPPED : 0;
-	error = stream_scan_create(&scan->streams, &scan->offload, (uint32_t)nf->settings[STREAMS],
-				   drops, &nf->counters[SEGMENTS]);
-	if (error < 0)
-		flow_scan_destroy(nf);
-	return error;
+	return stream_scan_create(&scan->streams, &scan->offload, (uint32_t)nf->settings[STREAMS],
+				  drops, &nf->counters[SEGMENTS]);
 }
 
 /* Matches that have come in part go on where they were; flows begin anew. */
@@ -93,8 +89,11 @@ static void take_over(struct nf *nf, struct nf *from)
 	stream_scan_take_over(&scan->streams, &before->streams);
 }
 
-NF_KIND("NIDS", "raises alerts about flows whose payloads match rules; can drop packets of one "
-	"class", OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .create = create,
-	.process = flow_scan_process, .take_over = take_over, .destroy = flow_scan_destroy)
+NF_KIND("NIDS",
+	"raises alerts about flows whose payloads match rules; can drop packets of one "
+	"class",
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .state_bytes = sizeof(struct flow_scan),
+	.create = create, .process = flow_scan_process, .take_over = take_over,
+	.destroy = flow_scan_destroy)
 
 _Static_assert(SEGMENTS + STREAM_SCAN_COUNTERS <= NF_MOST_COUNTERS, "more counters than an nf has");

@@ -51,29 +51,20 @@ static void destroy(struct nf *nf)
 	struct packet_filter *filter = nf->state;
 
 	stream_scan_destroy(&filter->streams);
-	scan_destroy(&filter->offload, QUEUES);
-	nf_free(filter);
+	scan_destroy(nf, &filter->offload, QUEUES);
 }
 
 static int create(struct nf *nf)
 {
-	struct packet_filter *filter = nf_zalloc_for(nf->kind->name, sizeof(*filter));
-	int error = -ENOMEM;
+	struct packet_filter *filter = nf->state;
+	const int error = scan_create(
+		&filter->offload, nf, QUEUES,
+		(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
 
-	if (filter)
-		error = scan_create(
-			&filter->offload, nf, QUEUES,
-			(offload_completion[ACCELERATOR_KINDS]){[ACCELERATOR_REGEX] = completed});
-	if (error < 0) {
-		nf_free(filter);
-		return error;
-	}
-	nf->state = filter;
-	error = stream_scan_create(&filter->streams, &filter->offload,
-				   (uint32_t)nf->settings[STREAMS], true, &nf->counters[SEGMENTS]);
 	if (error < 0)
-		destroy(nf);
-	return error;
+		return error;
+	return stream_scan_create(&filter->streams, &filter->offload,
+				  (uint32_t)nf->settings[STREAMS], true, &nf->counters[SEGMENTS]);
 }
 
 /* Matches that have come in part go on where they were. */
@@ -103,5 +94,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("PacketFilter", "drops packets whose payload matches a rule",
-	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE, .create = create,
-	.process = process, .take_over = take_over, .destroy = destroy)
+	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .default_execution = NF_PIPELINE,
+	.state_bytes = sizeof(struct packet_filter), .create = create, .process = process,
+	.take_over = take_over, .destroy = destroy)

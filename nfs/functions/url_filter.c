@@ -82,7 +82,6 @@ static void destroy(struct nf *nf)
 	if (filter->follows)
 		streams_destroy(&filter->streams);
 	url_table_destroy(filter->table);
-	nf_free(filter);
 }
 
 /* Requests that have come in part go on where they were. */
@@ -97,25 +96,17 @@ static int create(struct nf *nf)
 {
 	const uint32_t streams = (uint32_t)nf->settings[STREAMS];
 	const char *file = nf->texts[LIST];
-	struct url_filter *filter = nf_zalloc_for(nf->kind->name, sizeof(*filter));
+	struct url_filter *filter = nf->state;
 
-	if (!filter)
-		return -ENOMEM;
-	nf->state = filter;
 	filter->table = file[0] ? url_list_read(nf->kind->name, file)
 				: url_list_generate(nf->kind->name, (uint32_t)nf->settings[URLS],
 						    (uint64_t)nf->settings[SEED]);
-	if (!filter->table) {
-		nf_free(filter);
+	if (!filter->table)
 		return -EINVAL;
-	}
 	filter->follows =
 		streams > 0 && streams_create(&filter->streams, nf->kind->name, streams) == 0;
 	filter->streams.refuses = 2;
-	if (streams == 0 || filter->follows)
-		return 0;
-	destroy(nf);
-	return -ENOMEM;
+	return streams == 0 || filter->follows ? 0 : -ENOMEM;
 }
 
 /* Whether a request is to be blocked: it is listed, or incomplete and so set. */
@@ -490,5 +481,5 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("UrlFilter", "blocks HTTP requests and TLS handshakes by a list of domains and URLs",
-	.reads_payloads = true, .create = create, .process = process, .take_over = take_over,
-	.destroy = destroy)
+	.reads_payloads = true, .state_bytes = sizeof(struct url_filter), .create = create,
+	.process = process, .take_over = take_over, .destroy = destroy)

@@ -1,7 +1,8 @@
 #include "rack/control.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,4 +64,32 @@ enum control_order control_next(struct control *control, bool idle)
 void control_answer(bool done)
 {
 	say(done ? "done" : "failed");
+}
+
+bool control_write_report(const char *program, const char *path,
+			  bool (*print)(FILE *file, const void *state, bool interrupted),
+			  const void *state, bool interrupted)
+{
+	char *part = NULL;
+	FILE *file = stdout;
+	bool written;
+
+	if (path && asprintf(&part, "%s.part", path) < 0) {
+		fprintf(stderr, "%s: no memory for the report\n", program);
+		return false;
+	}
+	if (path)
+		file = fopen(part, "w");
+	written = file && print(file, state, interrupted);
+	written = written && fflush(file) == 0 && !ferror(file);
+	if (file && path)
+		written &= fclose(file) == 0;
+	if (written && path)
+		written = rename(part, path) == 0;
+	if (!written)
+		fprintf(stderr, "%s: %s: %s\n", program, path ? path : "stdout", strerror(errno));
+	if (!written && path)
+		unlink(part);
+	free(part);
+	return written;
 }

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* The folder of tables to prepare, where the process runs. */
 #define CONTROL_NEXT "next"
@@ -44,3 +45,11 @@ void control_begin(struct control *control);
 enum control_order control_next(struct control *control, bool idle);
 /* Answer an order that is done, or has failed. */
 void control_answer(bool done);
+
+/*
+ * Write a report aside and rename it; without a path, write it to stdout. `print` writes what
+ * `state` did. False after printing why.
+ */
+bool control_write_report(const char *program, const char *path,
+			  bool (*print)(FILE *file, const void *state, bool interrupted),
+			  const void *state, bool interrupted);

@@ -7,14 +7,11 @@
  * sends a packet to the switch, XDP_PASS to the server, from wherever it came; others are dropped.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "core/command_line.h"
 #include "rack/control.h"
 #include "rack/link.h"
 #include "rack/nic_attach.h"
@@ -53,8 +50,9 @@ static void write_links(const struct nic *nic, const char *what,
 	fputc('}', stream);
 }
 
-static bool write_report(const struct nic *nic, bool interrupted, FILE *stream)
+static bool print_report(FILE *stream, const void *state, bool interrupted)
 {
+	const struct nic *nic = state;
 	bool written;
 
 	fprintf(stream, "{\"program\": \"nf-nic\", \"interrupted\": %s",
@@ -72,31 +70,9 @@ static bool write_report(const struct nic *nic, bool interrupted, FILE *stream)
 	return written;
 }
 
-/* Write the report aside and rename it; false after printing why. */
 static bool nic_report(const struct nic *nic, const char *path, bool interrupted)
 {
-	char *part = NULL;
-	FILE *stream;
-	bool written;
-
-	if (asprintf(&part, "%s.part", path) < 0) {
-		fprintf(stderr, "nf-nic: no memory for the report\n");
-		return false;
-	}
-	stream = fopen(part, "w");
-	written = stream != NULL;
-	if (stream) {
-		written = write_report(nic, interrupted, stream);
-		written &= !ferror(stream);
-		written &= fclose(stream) == 0;
-		written = written && rename(part, path) == 0;
-	}
-	if (!written) {
-		fprintf(stderr, "nf-nic: %s: %s\n", path, strerror(errno));
-		unlink(part);
-	}
-	free(part);
-	return written;
+	return control_write_report("nf-nic", path, print_report, nic, interrupted);
 }
 
 static const char help[] =
@@ -119,53 +95,24 @@ static const char help[] =
 
 struct options {
 	const char *program, *wire, *host, *report;
-	bool attach, control, help;
+	bool attach, control;
 };
 
-static bool read_options(struct options *options, int argc, char **argv)
+static int read_options(struct options *options, int argc, char **argv)
 {
-	static const struct option known[] = {
-		{"program", required_argument, NULL, 'p'}, {"wire", required_argument, NULL, 'w'},
-		{"host", required_argument, NULL, 'o'},    {"report", required_argument, NULL, 'r'},
-		{"attach", no_argument, NULL, 'a'},	   {"control", no_argument, NULL, 'c'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+	const struct command_option known[] = {
+		{"program", .needed = true, .text = &options->program},
+		{"wire", .needed = true, .text = &options->wire},
+		{"host", .text = &options->host},
+		{"report", .needed = true, .text = &options->report},
+		{"attach", .flag = &options->attach},
+		{"control", .flag = &options->control},
+		{0},
 	};
-	int option;
+	const struct command_line line = {"nf-nic", help, known};
 
 	*options = (struct options){.program = NULL};
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			options->program = optarg;
-			break;
-		case 'w':
-			options->wire = optarg;
-			break;
-		case 'o':
-			options->host = optarg;
-			break;
-		case 'r':
-			options->report = optarg;
-			break;
-		case 'a':
-			options->attach = true;
-			break;
-		case 'c':
-			options->control = true;
-			break;
-		case 'h':
-			options->help = true;
-			return true;
-		default:
-			return false;
-		}
-	}
-	if (optind == argc && options->program && options->wire && options->report)
-		return true;
-	fprintf(stderr, "nf-nic: --program, --wire and --report are needed, and nothing else\n"
-			"hint: see --help\n");
-	return false;
+	return command_line_read(&line, argc, argv);
 }
 
 /* Send a packet to a side, or drop it if there is none. False if the link breaks. */
@@ -312,14 +259,11 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	struct nic nic = {.wire = NIC_NONE, .host = NIC_NONE};
-	int result = BAD_INPUT;
+	int result = read_options(&options, argc, argv);
 
-	if (!read_options(&options, argc, argv))
-		return BAD_INPUT;
-	if (options.help) {
-		fputs(help, stdout);
-		return DONE;
-	}
+	if (result != COMMAND_LINE_READ)
+		return result;
+	result = BAD_INPUT;
 	catch_interrupts();
 	nic.program = nic_program_load(options.program);
 	if (nic.program && options.attach) {

@@ -6,12 +6,10 @@
  * The thread of core 0 receives, lets packets enter the chain, and sends; the threads of other
  * cores process what reaches their functions. No packet is lost without being counted.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include "accelerators/accelerator.h"
 #include "core/chain.h"
 #include "core/clock.h"
+#include "core/command_line.h"
 #include "rack/control.h"
 #include "rack/link.h"
 #include "rack/server_cores.h"
@@ -123,8 +122,9 @@ static void write_function(const struct chain *chain, unsigned int at, FILE *str
 	fputc('}', stream);
 }
 
-static void write_report(const struct server *server, bool interrupted, FILE *stream)
+static bool print_report(FILE *stream, const void *state, bool interrupted)
 {
+	const struct server *server = state;
 	const struct chain *chain = server->chain;
 	uint64_t unmatched = 0;
 
@@ -144,33 +144,14 @@ static void write_report(const struct server *server, bool interrupted, FILE *st
 			chain_lost_by(chain, (enum chain_loss)loss));
 	for (int loss = 0; loss < SERVER_LOSSES; loss++)
 		fprintf(stream, ", \"%s\": %" PRIu64, names[loss], server->lost[loss]);
-	fputs("}}\n", stream);
+	return fputs("}}\n", stream) >= 0;
 }
 
 /* Write what was done as one line of JSON. False after printing why. */
 static bool server_report(const struct server *server, bool interrupted)
 {
-	const char *path = server->options->report;
-	char *part = NULL;
-	FILE *stream;
-	bool written;
-
-	if (asprintf(&part, "%s.part", path) < 0)
-		return false;
-	stream = fopen(part, "w");
-	written = stream != NULL;
-	if (stream) {
-		write_report(server, interrupted, stream);
-		written = !ferror(stream);
-		written &= fclose(stream) == 0;
-		written = written && rename(part, path) == 0;
-	}
-	if (!written) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		unlink(part);
-	}
-	free(part);
-	return written;
+	return control_write_report(SERVER_NAME, server->options->report, print_report, server,
+				    interrupted);
 }
 
 /* A packet of any link in one segment, with room for headers. */
@@ -489,16 +470,10 @@ int main(int argc, char **argv)
 	static struct server_options options;
 	const struct sigaction on_signal = {.sa_handler = interrupt};
 	struct server server = {.options = &options};
-	int result;
+	int result = server_options_read(&options, argc, argv);
 
-	switch (server_options_read(&options, argc, argv)) {
-	case SERVER_DONE:
-		return DONE;
-	case SERVER_WRONG:
-		return BAD_INPUT;
-	case SERVER_RUN:
-		break;
-	}
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (start_eal("nf-server", options.memory_mb) < 0)
 		return FAILED;
 	sigaction(SIGINT, &on_signal, NULL);

@@ -11,9 +11,6 @@
  * such rounds, a batch, the median counts: it is that of rounds which nothing disturbed. Reported
  * are medians and quartiles over batches.
  */
-#include <ctype.h>
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,10 +18,10 @@
 #include <rte_eal.h>
 
 #include "core/chain.h"
+#include "core/command_line.h"
 #include "core/nsh.h"
 #include "core/random.h"
 #include "cycles/measuring.h"
-#include "rack/text.h"
 #include "run/chain_file.h"
 #include "run/start.h"
 
@@ -32,8 +29,7 @@ struct bench_options {
 	const char *chain;
 	bool chosen; /* the entry */
 	struct service entry;
-	uint32_t flows;
-	uint16_t packet_size;
+	unsigned int flows, packet_size;
 };
 
 static const char help[] =
@@ -48,63 +44,32 @@ static const char help[] =
 	"  --flows N            concurrent flows (1000)\n"
 	"  --packet-size N      bytes of a frame with its checksum, without label (1500)\n";
 
-enum { CHAIN = 256, ENTRY, FLOWS, SIZE, HELP };
-
-static bool take_option(struct bench_options *options, int option)
+static const char *take_entry(void *state, char *value)
 {
-	unsigned int path, index, number;
+	struct bench_options *options = state;
+	unsigned int path, index;
 	char rest;
 
-	switch (option) {
-	case CHAIN:
-		options->chain = optarg;
-		return true;
-	case ENTRY:
-		options->chosen = true;
-		if (sscanf(optarg, "%u,%u%c", &path, &index, &rest) == 2) {
-			options->entry = (struct service){path, (uint8_t)index};
-			return true;
-		}
-		fprintf(stderr, "nf-server-bench: --entry: \"%s\" is not PATH,INDEX\n", optarg);
-		return false;
-	case FLOWS:
-		return option_number("nf-server-bench", "flows", optarg, 1000000, &options->flows);
-	case SIZE:
-		if (!option_number("nf-server-bench", "packet-size", optarg, 1518, &number))
-			return false;
-		options->packet_size = (uint16_t)number;
-		return true;
-	default:
-		return false;
-	}
+	options->chosen = true;
+	if (sscanf(value, "%u,%u%c", &path, &index, &rest) != 2)
+		return "is not PATH,INDEX";
+	options->entry = (struct service){path, (uint8_t)index};
+	return NULL;
 }
 
-/* An exit status, 0 after --help, 2 after printing what is wrong; -1 to go on. */
 static int bench_options_read(struct bench_options *options, int argc, char **argv)
 {
-	static const struct option known[] = {
-		{"chain", required_argument, NULL, CHAIN},
-		{"entry", required_argument, NULL, ENTRY},
-		{"flows", required_argument, NULL, FLOWS},
-		{"packet-size", required_argument, NULL, SIZE},
-		{"help", no_argument, NULL, HELP},
-		{NULL, 0, NULL, 0},
+	const struct command_option known[] = {
+		{"chain", .needed = true, .text = &options->chain},
+		{"entry", .take = take_entry},
+		{"flows", .number = &options->flows, .least = 1, .most = 1000000},
+		{"packet-size", .number = &options->packet_size, .least = 1, .most = 1518},
+		{0},
 	};
-	int option;
+	const struct command_line line = {"nf-server-bench", help, known, options};
 
 	*options = (struct bench_options){.flows = 1000, .packet_size = 1500};
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (option == HELP) {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (!take_option(options, option))
-			return 2;
-	}
-	if (options->chain && optind == argc)
-		return -1;
-	fprintf(stderr, "nf-server-bench: --chain is needed\nhint: --help lists the options\n");
-	return 2;
+	return command_line_read(&line, argc, argv);
 }
 
 #define MOST_FUNCTIONS 16
@@ -337,7 +302,7 @@ static bool follow(struct bench *bench)
 static bool open_all(struct bench *bench)
 {
 	const struct traffic_profile profile = {.flows = bench->options.flows,
-						.packet_size = bench->options.packet_size,
+						.packet_size = (uint16_t)bench->options.packet_size,
 						.mtbr = 600};
 	struct chain_config config = {.sink = take};
 
@@ -360,7 +325,7 @@ int main(int argc, char **argv)
 	static struct bench bench;
 	int result = bench_options_read(&bench.options, argc, argv);
 
-	if (result >= 0)
+	if (result != COMMAND_LINE_READ)
 		return result;
 	if (!chain_file_read(&bench.file, bench.options.chain))
 		return 2;

@@ -30,10 +30,8 @@ struct switch_options {
 	bool control;        /* stay up, and take orders */
 };
 
-enum switch_options_next { SWITCH_OPTIONS_RUN, SWITCH_OPTIONS_DONE, SWITCH_OPTIONS_WRONG };
-
-/* Read the command line; prints help, or every fault. */
-enum switch_options_next switch_options_read(struct switch_options *options, int argc, char **argv);
+/* As command_line_read(). */
+int switch_options_read(struct switch_options *options, int argc, char **argv);
 
 /* In the private area of each packet. */
 struct switch_packet {

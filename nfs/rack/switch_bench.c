@@ -20,6 +20,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
+#include "core/command_line.h"
 #include "core/packet.h"
 #include "core/random.h"
 #include "cycles/measuring.h"
@@ -357,7 +358,7 @@ int main(int argc, char **argv)
 	static struct bench bench;
 	int result = bench_options_read(&bench.options, argc, argv);
 
-	if (result >= 0)
+	if (result != COMMAND_LINE_READ)
 		return result;
 	if (start_eal("nf-switch-bench", MEMORY_MB) < 0)
 		return FAILED;

@@ -1,9 +1,8 @@
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/command_line.h"
 #include "rack/switch_bench.h"
-#include "rack/text.h"
 
 static const char help[] =
 	"Usage: nf-switch-bench --in CAPTURE --program SPEC,ENTRIES --program SPEC,ENTRIES [...]\n"
@@ -22,71 +21,40 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 done, 1 failed, or the programs do not do the same, 2 bad input.\n";
 
-#define NAME "nf-switch-bench"
-
-enum { IN = 256, PROGRAM, LINKS, IN_FLIGHT, ROUNDS, HELP };
-
-static bool read_program(struct bench_options *options)
+static const char *take_program(void *state, char *value)
 {
-	char *comma = strchr(optarg, ',');
+	struct bench_options *options = state;
+	char *comma = strchr(value, ',');
 
-	if (!comma || options->n_programs == BENCH_MOST_PROGRAMS) {
-		fprintf(stderr,
-			"nf-switch-bench: --program %s: expected SPEC,ENTRIES, at most %d times\n",
-			optarg, BENCH_MOST_PROGRAMS);
-		return false;
-	}
+	if (!comma)
+		return "is not SPEC,ENTRIES";
+	if (options->n_programs == BENCH_MOST_PROGRAMS)
+		return "is one program too many";
 	*comma = 0;
-	options->programs[options->n_programs++] = (struct bench_program){optarg, comma + 1};
-	return true;
-}
-
-static bool take_option(struct bench_options *options, int option)
-{
-	switch (option) {
-	case IN:
-		options->in = optarg;
-		return true;
-	case PROGRAM:
-		return read_program(options);
-	case LINKS:
-		return option_number(NAME, "links", optarg, BENCH_MOST_LINKS, &options->links);
-	case IN_FLIGHT:
-		return option_number(NAME, "in-flight", optarg, BENCH_MOST_IN_FLIGHT,
-				     &options->in_flight);
-	case ROUNDS:
-		return option_number(NAME, "rounds", optarg, BENCH_MOST_ROUNDS, &options->rounds);
-	default:
-		return false;
-	}
+	options->programs[options->n_programs++] = (struct bench_program){value, comma + 1};
+	return NULL;
 }
 
 int bench_options_read(struct bench_options *options, int argc, char **argv)
 {
-	static const struct option known[] = {
-		{"in", required_argument, NULL, IN},
-		{"program", required_argument, NULL, PROGRAM},
-		{"links", required_argument, NULL, LINKS},
-		{"in-flight", required_argument, NULL, IN_FLIGHT},
-		{"rounds", required_argument, NULL, ROUNDS},
-		{"help", no_argument, NULL, HELP},
+	const struct command_option known[] = {
+		{"in", .needed = true, .text = &options->in},
+		{"program", .take = take_program},
+		{"links", .number = &options->links, .least = 1, .most = BENCH_MOST_LINKS},
+		{"in-flight", .number = &options->in_flight, .least = 1,
+		 .most = BENCH_MOST_IN_FLIGHT},
+		{"rounds", .number = &options->rounds, .least = 1, .most = BENCH_MOST_ROUNDS},
 		{0},
 	};
-	int option;
+	const struct command_line line = {"nf-switch-bench", help, known, options};
+	int result;
 
 	*options = (struct bench_options){
 		.links = 1, .in_flight = BENCH_MOST_IN_FLIGHT, .rounds = 2001};
-	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (option == HELP) {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (!take_option(options, option))
-			return 2;
-	}
-	if (options->in && options->n_programs > 1 && optind == argc)
-		return -1;
-	fprintf(stderr, "nf-switch-bench: --in and two programs are needed\n"
-			"hint: --help lists the options\n");
+	result = command_line_read(&line, argc, argv);
+	if (result != COMMAND_LINE_READ || options->n_programs > 1)
+		return result;
+	fprintf(stderr, "nf-switch-bench: two programs are needed\n"
+			"hint: nf-switch-bench --help lists the options\n");
 	return 2;
 }

@@ -14,6 +14,7 @@
 #include <rte_eal.h>
 
 #include "core/clock.h"
+#include "core/command_line.h"
 #include "rack/entries.h"
 #include "rack/spec.h"
 #include "rack/switch.h"
@@ -292,16 +293,10 @@ int main(int argc, char **argv)
 {
 	static struct switch_options options;
 	static struct switch_state state = {.options = &options};
-	int result;
+	int result = switch_options_read(&options, argc, argv);
 
-	switch (switch_options_read(&options, argc, argv)) {
-	case SWITCH_OPTIONS_DONE:
-		return DONE;
-	case SWITCH_OPTIONS_WRONG:
-		return BAD_INPUT;
-	case SWITCH_OPTIONS_RUN:
-		break;
-	}
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (start_eal("nf-switch", options.memory_mb) < 0)
 		return FAILED;
 	catch_interrupts();

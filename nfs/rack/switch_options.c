@@ -1,10 +1,9 @@
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/command_line.h"
 #include "rack/switch.h"
-#include "rack/text.h"
 
 static const char help[] =
 	"Usage: nf-switch --spec FILE --in CAPTURE --out CAPTURE [--entries FILE] [...]\n"
@@ -32,94 +31,33 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted; what was done is kept.\n";
 
-enum {
-	SPEC,
-	ENTRIES,
-	NAMES,
-	IN,
-	OUT,
-	LINK,
-	REPORT,
-	IN_FLIGHT,
-	MEMORY_MB,
-	CHECK,
-	CONTROL,
-	RULES,
-	HELP,
-};
-
-static const struct option known[] = {
-	{"spec", required_argument, NULL, SPEC},
-	{"entries", required_argument, NULL, ENTRIES},
-	{"names", required_argument, NULL, NAMES},
-	{"in", required_argument, NULL, IN},
-	{"out", required_argument, NULL, OUT},
-	{"link", required_argument, NULL, LINK},
-	{"report", required_argument, NULL, REPORT},
-	{"in-flight", required_argument, NULL, IN_FLIGHT},
-	{"memory-mb", required_argument, NULL, MEMORY_MB},
-	{"check", no_argument, NULL, CHECK},
-	{"control", no_argument, NULL, CONTROL},
-	{"rules", required_argument, NULL, RULES},
-	{"help", no_argument, NULL, HELP},
-	{0},
-};
-
-static bool wrong(const char *option, const char *value, const char *wanted)
+static bool wrong(const char *option, const char *value, const char *why)
 {
-	fprintf(stderr, "nf-switch: --%s %s: expected %s\n", option, value, wanted);
+	fprintf(stderr, "nf-switch: --%s: \"%s\" %s\n", option, value, why);
 	return false;
 }
 
-static bool read_link(struct switch_options *options, char *value)
+static const char *take_link(void *state, char *value)
 {
+	struct switch_options *options = state;
 	char *equals = strchr(value, '=');
 
 	if (!equals || equals == value || equals[1] == 0)
-		return wrong("link", value, "NAME=FILE");
+		return "is not NAME=FILE";
 	*equals = 0;
 	for (int i = 0; i < options->n_links; i++)
 		if (strcmp(options->links[i].name, value) == 0)
-			return wrong("link", value, "a name that no other link has");
+			return "is the name of another link";
 	if (options->n_links == LINKS_MOST)
-		return wrong("link", value, "at most 64 links");
+		return "is one link too many";
 	options->links[options->n_links++] = (struct switch_link_option){value, equals + 1};
-	return true;
-}
-
-static bool read_option(struct switch_options *options, int which, char *value)
-{
-	const char **texts[] = {
-		[SPEC] = &options->spec,   [ENTRIES] = &options->entries,
-		[NAMES] = &options->names, [IN] = &options->in,
-		[OUT] = &options->out,     [REPORT] = &options->report,
-		[RULES] = &options->rules,
-	};
-
-	switch (which) {
-	case LINK:
-		return read_link(options, value);
-	case IN_FLIGHT:
-		return option_number("nf-switch", "in-flight", value, SWITCH_MOST_IN_FLIGHT,
-				     &options->in_flight);
-	case MEMORY_MB:
-		return option_number("nf-switch", "memory-mb", value, 1 << 20, &options->memory_mb);
-	case CHECK:
-		options->check = true;
-		return true;
-	case CONTROL:
-		options->control = true;
-		return true;
-	default:
-		*texts[which] = value;
-		return true;
-	}
+	return NULL;
 }
 
 static bool is_given(const char *option, const char *value)
 {
 	if (!value)
-		fprintf(stderr, "nf-switch: --%s is missing\n", option);
+		fprintf(stderr, "nf-switch: --%s is needed\n", option);
 	return value;
 }
 
@@ -130,29 +68,38 @@ static bool is_replaceable(const char *option, const char *path)
 
 	if (!path || stat(path, &found) < 0 || S_ISREG(found.st_mode))
 		return true;
-	fprintf(stderr, "nf-switch: --%s %s: exists, and is not a file\n", option, path);
-	return false;
+	return wrong(option, path, "exists, and is not a file");
 }
 
-enum switch_options_next switch_options_read(struct switch_options *options, int argc, char **argv)
+int switch_options_read(struct switch_options *options, int argc, char **argv)
 {
+	const struct command_option known[] = {
+		{"spec", .text = &options->spec},
+		{"entries", .text = &options->entries},
+		{"names", .text = &options->names},
+		{"in", .text = &options->in},
+		{"out", .text = &options->out},
+		{"link", .take = take_link},
+		{"report", .text = &options->report},
+		{"in-flight", .number = &options->in_flight, .least = 1,
+		 .most = SWITCH_MOST_IN_FLIGHT},
+		{"memory-mb", .number = &options->memory_mb, .least = 1, .most = 1 << 20},
+		{"check", .flag = &options->check},
+		{"control", .flag = &options->control},
+		{"rules", .text = &options->rules},
+		{0},
+	};
+	const struct command_line line = {"nf-switch", help, known, options};
 	bool good = true;
-	int which;
+	int result;
 
 	*options = (struct switch_options){.memory_mb = 1024, .in_flight = 1};
-	while ((which = getopt_long(argc, argv, "", known, NULL)) >= 0) {
-		if (which == HELP) {
-			fputs(help, stdout);
-			return SWITCH_OPTIONS_DONE;
-		}
-		good &= which < HELP && read_option(options, which, optarg);
-	}
-	if (optind < argc) {
-		fprintf(stderr, "nf-switch: %s: is no option\n", argv[optind]);
-		good = false;
-	}
+	result = command_line_read(&line, argc, argv);
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (options->rules && (options->spec || options->check || options->n_links == LINKS_MOST))
-		good = wrong("rules", options->rules, "no program, and at most 63 links");
+		good = wrong("rules", options->rules,
+			     "goes without a program, and at most 63 links");
 	else if (options->rules)
 		options->links[options->n_links++] =
 			(struct switch_link_option){"rules", options->rules};
@@ -164,5 +111,5 @@ enum switch_options_next switch_options_read(struct switch_options *options, int
 	good &= is_replaceable("report", options->report);
 	if (!good)
 		fputs("hint: nf-switch --help lists the options\n", stderr);
-	return good ? SWITCH_OPTIONS_RUN : SWITCH_OPTIONS_WRONG;
+	return good ? COMMAND_LINE_READ : 2;
 }

@@ -1,9 +1,7 @@
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rack/switch.h"
 #include "rack/text.h"
@@ -203,8 +201,9 @@ static void print_rules(FILE *file, const struct switch_names *names)
 	fprintf(file, "}, ");
 }
 
-static void print(FILE *file, const struct switch_state *state, bool interrupted)
+static bool print(FILE *file, const void *of, bool interrupted)
 {
+	const struct switch_state *state = of;
 	const struct switch_names *names = state->names;
 
 	fprintf(file, "{\"program\": \"nf-switch\", ");
@@ -213,32 +212,11 @@ static void print(FILE *file, const struct switch_state *state, bool interrupted
 	print_functions(file, names);
 	print_reasons(file, state, names);
 	print_rules(file, names);
-	fprintf(file, "\"drop_port\": %" PRIu64 ", \"interrupted\": %s}\n", state->counts.dropped,
-		interrupted ? "true" : "false");
+	return fprintf(file, "\"drop_port\": %" PRIu64 ", \"interrupted\": %s}\n",
+		       state->counts.dropped, interrupted ? "true" : "false") > 0;
 }
 
 bool switch_report_write(const struct switch_state *state, bool interrupted)
 {
-	const char *path = state->options->report;
-	char *part = NULL;
-	FILE *file = stdout;
-	bool written;
-
-	if (path && asprintf(&part, "%s.part", path) < 0)
-		return false;
-	if (path)
-		file = fopen(part, "w");
-	if (file)
-		print(file, state, interrupted);
-	written = file && fflush(file) == 0 && !ferror(file);
-	if (file && path)
-		written &= fclose(file) == 0;
-	if (written && path)
-		written = rename(part, path) == 0;
-	if (!written)
-		fprintf(stderr, "%s: %s\n", path ? path : "nf-switch: stdout", strerror(errno));
-	if (!written && path)
-		unlink(part);
-	free(part);
-	return written;
+	return control_write_report("nf-switch", state->options->report, print, state, interrupted);
 }

@@ -131,16 +131,3 @@ bool text_number(const char *word, uint64_t most, uint64_t *number)
 	*number = strtoull(word, &end, 0);
 	return errno == 0 && *end == 0 && *number <= most;
 }
-
-bool option_number(const char *program, const char *option, const char *value, unsigned int most,
-		   unsigned int *number)
-{
-	uint64_t found;
-
-	if (!text_number(value, most, &found) || found == 0) {
-		fprintf(stderr, "%s: --%s %s: expected 1 to %u\n", program, option, value, most);
-		return false;
-	}
-	*number = (unsigned int)found;
-	return true;
-}

@@ -40,7 +40,3 @@ void text_fault(struct text *text, unsigned int line, const char *format, ...)
 
 /* Read a number in C's notation that is at most `most`; false if it is none. */
 bool text_number(const char *word, uint64_t most, uint64_t *number);
-
-/* Read the number of a program's option, from 1 to `most`; false after printing what is wrong. */
-bool option_number(const char *program, const char *option, const char *value, unsigned int most,
-		   unsigned int *number);

@@ -19,6 +19,7 @@
 
 #include "accelerators/accelerator.h"
 #include "core/clock.h"
+#include "core/command_line.h"
 #include "run/device.h"
 #include "run/ends.h"
 #include "run/fates.h"
@@ -343,16 +344,10 @@ int main(int argc, char **argv)
 {
 	static struct options options;
 	struct run run = {.options = &options};
-	int result;
+	int result = options_read(&options, argc, argv);
 
-	switch (options_read(&options, argc, argv)) {
-	case OPTIONS_DONE:
-		return DONE;
-	case OPTIONS_WRONG:
-		return BAD_INPUT;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (start_eal("nf-run", options.memory_mb) < 0)
 		return FAILED;
 	catch_interrupts();

@@ -1,10 +1,10 @@
 #include "run/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/command_line.h"
 #include "run/settings.h"
 
 /* What nf-run --help prints. */
@@ -56,7 +56,6 @@ struct reader {
 	unsigned int n_sets, faults;
 	char *sets[NF_MOST_PARAMETERS];
 	bool list;
-	bool of_device; /* an option that only a device has was given */
 };
 
 static void list_functions(void)
@@ -100,18 +99,6 @@ static const struct nf_kind *kind_of(struct reader *reader)
 	return NULL;
 }
 
-static bool positive(struct reader *reader, const char *option, const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	if (end != text && *end == '\0' && *value > 0 && *value < 1e15)
-		return true;
-	fprintf(stderr, "nf-run: %s: \"%s\" is not a number above 0\n", option, text);
-	reader->faults++;
-	return false;
-}
-
 /* The chain of one function. */
 static void make_single(struct reader *reader)
 {
@@ -144,132 +131,30 @@ static void require(struct reader *reader, bool met, const char *what)
 	reader->faults++;
 }
 
-enum {
-	MEMORY = 256,
-	NF,
-	SET,
-	CHAIN,
-	IN,
-	OUTSIDE,
-	OUT,
-	BACK,
-	EACH,
-	COUNT,
-	SECONDS,
-	BACKEND,
-	BATCH,
-	FLUSH,
-	EXECUTORS,
-	LIST,
-	HELP,
-};
-
-static int next_option(int argc, char **argv)
+static const char *take_set(void *state, char *value)
 {
-	static const struct option known[] = {
-		{"nf", required_argument, NULL, NF},
-		{"set", required_argument, NULL, SET},
-		{"chain", required_argument, NULL, CHAIN},
-		{"in", required_argument, NULL, IN},
-		{"outside", required_argument, NULL, OUTSIDE},
-		{"out", required_argument, NULL, OUT},
-		{"back", required_argument, NULL, BACK},
-		{"each", no_argument, NULL, EACH},
-		{"count", required_argument, NULL, COUNT},
-		{"seconds", required_argument, NULL, SECONDS},
-		{"memory-mb", required_argument, NULL, MEMORY},
-		{"backend", required_argument, NULL, BACKEND},
-		{"batch", required_argument, NULL, BATCH},
-		{"flush-us", required_argument, NULL, FLUSH},
-		{"executors", required_argument, NULL, EXECUTORS},
-		{"list", no_argument, NULL, LIST},
-		{"help", no_argument, NULL, HELP},
-		{NULL, 0, NULL, 0},
-	};
+	struct reader *reader = state;
 
-	return getopt_long(argc, argv, "", known, NULL);
+	if (reader->n_sets == NF_MOST_PARAMETERS)
+		return "is more than any function has";
+	reader->sets[reader->n_sets++] = value;
+	return NULL;
 }
 
-/* A whole number from 1 to `most`; the value as it was after printing what is wrong. */
-static unsigned int whole(struct reader *reader, const char *option, unsigned int most,
-			  unsigned int value)
-{
-	char *end;
-	const double read = strtod(optarg, &end);
-
-	if (end != optarg && *end == '\0' && read >= 1 && read <= most &&
-	    read == (unsigned int)read)
-		return (unsigned int)read;
-	fprintf(stderr, "nf-run: %s: \"%s\" is no whole number from 1 to %u\n", option, optarg,
-		most);
-	reader->faults++;
-	return value;
-}
-
-static void take_device_option(struct reader *reader, int option)
-{
-	struct device_options *device = &reader->options->device;
-	double value;
-
-	if (option == BACKEND)
-		device->backend = optarg;
-	else if (option == BATCH)
-		device->batch = whole(reader, "--batch", DEVICE_MOST_BATCH, device->batch);
-	else if (option == EXECUTORS)
-		device->executors = whole(reader, "--executors", MOST_EXECUTORS, device->executors);
-	else if (positive(reader, "--flush-us", optarg, &value))
-		device->flush_us = value;
-	reader->of_device |= option != BACKEND;
-}
-
-static void take_option(struct reader *reader, int option)
-{
-	struct options *options = reader->options;
-	double value;
-
-	if (option == NF)
-		reader->nf = optarg;
-	else if (option == CHAIN)
-		reader->chain = optarg;
-	else if (option == IN)
-		options->in = optarg;
-	else if (option == OUTSIDE)
-		options->outside = optarg;
-	else if (option == OUT)
-		options->out = optarg;
-	else if (option == BACK)
-		options->back = optarg;
-	else if (option == EACH)
-		options->each = true;
-	else if (option == LIST)
-		reader->list = true;
-	else if (option == COUNT && positive(reader, "--count", optarg, &value))
-		options->count = (uint64_t)value;
-	else if (option == SECONDS && positive(reader, "--seconds", optarg, &value))
-		options->seconds = value;
-	else if (option == MEMORY && positive(reader, "--memory-mb", optarg, &value))
-		options->memory_mb = (unsigned int)value;
-	else if (option >= BACKEND && option <= EXECUTORS)
-		take_device_option(reader, option);
-	else if (option == SET && reader->n_sets < NF_MOST_PARAMETERS)
-		reader->sets[reader->n_sets++] = optarg;
-	else if (option == SET || option == '?')
-		reader->faults++;
-}
-
-static enum options_result list(struct reader *reader)
+/* An exit status. */
+static int list(struct reader *reader)
 {
 	const struct nf_kind *kind;
 
 	if (!reader->nf) {
 		list_functions();
-		return OPTIONS_DONE;
+		return 0;
 	}
 	kind = kind_of(reader);
 	if (!kind)
-		return OPTIONS_WRONG;
+		return 2;
 	list_parameters(kind);
-	return OPTIONS_DONE;
+	return 0;
 }
 
 static bool same(const char *one, const char *other)
@@ -282,11 +167,10 @@ static bool is_capture(const char *text)
 	return !text || (strncmp(text, "ring", 4) != 0 && strncmp(text, "af_packet:", 10) != 0);
 }
 
-static void check(struct reader *reader, int argc)
+static void check(struct reader *reader)
 {
 	const struct options *options = reader->options;
 
-	require(reader, optind == argc, "arguments are options: see --help");
 	require(reader, !reader->nf != !reader->chain, "either --nf or --chain is needed");
 	require(reader, !reader->chain || reader->n_sets == 0,
 		"--set goes with --nf; a chain has its settings in the file");
@@ -306,28 +190,47 @@ static void check(struct reader *reader, int argc)
 		"counters are printed on stdout: captures go to files");
 }
 
-enum options_result options_read(struct options *options, int argc, char **argv)
+int options_read(struct options *options, int argc, char **argv)
 {
 	struct reader reader = {.options = options};
-	int option;
-
-	*options = (struct options){
-		.memory_mb = DEFAULT_MEMORY_MB,
-		.device = {.batch = DEFAULT_BATCH,
-			   .flush_us = DEFAULT_FLUSH_US,
-			   .executors = DEFAULT_EXECUTORS},
+	struct device_options *device = &options->device;
+	double count = 0, flush_us = 0;
+	unsigned int batch = 0, executors = 0;
+	const struct command_option known[] = {
+		{"nf", .text = &reader.nf},
+		{"set", .take = take_set},
+		{"chain", .text = &reader.chain},
+		{"in", .text = &options->in},
+		{"outside", .text = &options->outside},
+		{"out", .text = &options->out},
+		{"back", .text = &options->back},
+		{"each", .flag = &options->each},
+		{"count", .real = &count},
+		{"seconds", .real = &options->seconds},
+		{"memory-mb", .number = &options->memory_mb, .least = 1, .most = 1 << 20},
+		{"backend", .text = &device->backend},
+		{"batch", .number = &batch, .least = 1, .most = DEVICE_MOST_BATCH},
+		{"flush-us", .real = &flush_us},
+		{"executors", .number = &executors, .least = 1, .most = MOST_EXECUTORS},
+		{"list", .flag = &reader.list},
+		{0},
 	};
-	while ((option = next_option(argc, argv)) != -1) {
-		if (option == HELP) {
-			fputs(help, stdout);
-			return OPTIONS_DONE;
-		}
-		take_option(&reader, option);
-	}
-	if (reader.list && reader.faults == 0)
+	const struct command_line line = {"nf-run", help, known, &reader};
+	int result;
+
+	*options = (struct options){.memory_mb = DEFAULT_MEMORY_MB};
+	result = command_line_read(&line, argc, argv);
+	if (result != COMMAND_LINE_READ)
+		return result;
+	options->count = (uint64_t)count;
+	device->batch = batch ? batch : DEFAULT_BATCH;
+	device->flush_us = flush_us > 0 ? flush_us : DEFAULT_FLUSH_US;
+	device->executors = executors ? executors : DEFAULT_EXECUTORS;
+	if (reader.list)
 		return list(&reader);
-	check(&reader, argc);
-	reader.faults += device_options_check(&options->device, reader.nf, reader.of_device);
+	check(&reader);
+	reader.faults +=
+		device_options_check(device, reader.nf, batch || flush_us > 0 || executors);
 	if (reader.nf && !reader.chain)
 		make_single(&reader);
 	if (reader.chain && !reader.nf && !chain_file_read(&options->chain, reader.chain)) {
@@ -335,7 +238,5 @@ enum options_result options_read(struct options *options, int argc, char **argv)
 		fprintf(stderr, "hint: a chain file has lines such as \"acl: ACL filters=100\" and "
 				"\"acl -> nat\"; see nf-run --list\n");
 	}
-	if (reader.faults == 0)
-		return OPTIONS_RUN;
-	return OPTIONS_WRONG;
+	return reader.faults > 0 ? 2 : COMMAND_LINE_READ;
 }

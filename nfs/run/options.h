@@ -17,7 +17,5 @@ struct options {
 	struct device_options device;
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
-
-/* OPTIONS_DONE after --help or --list; OPTIONS_WRONG after printing every fault, and a hint. */
-enum options_result options_read(struct options *options, int argc, char **argv);
+/* As command_line_read(), and 0 after --list. */
+int options_read(struct options *options, int argc, char **argv);

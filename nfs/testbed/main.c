@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "accelerators/accelerator.h"
+#include "core/command_line.h"
 #include "testbed/describe.h"
 #include "testbed/hardware_events.h"
 #include "testbed/options.h"
@@ -254,14 +255,12 @@ static FILE *open_responses(void)
 int main(int argc, char **argv)
 {
 	struct testbed *testbed = calloc(1, sizeof(*testbed));
-	enum options_result parsed =
-		testbed ? options_parse(&testbed->options, argc, argv) : OPTIONS_INVALID;
+	int result = testbed ? options_parse(&testbed->options, argc, argv) : EXIT_FAILURE;
 	FILE *out;
-	int result;
 
-	if (parsed != OPTIONS_SERVE) {
+	if (result != COMMAND_LINE_READ) {
 		free(testbed);
-		return parsed == OPTIONS_HELP ? EXIT_SUCCESS : 2;
+		return result;
 	}
 	out = open_responses();
 	if (out && testbed->options.count)

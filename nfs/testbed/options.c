@@ -1,11 +1,11 @@
 #include "testbed/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/command_line.h"
 #include "testbed/names.h"
 
 const char *const counter_source_names[] = {
@@ -49,56 +49,6 @@ static const char usage[] =
 	"                           card then forwards connections of FlowTracker (DOCA Flow)\n"
 	"  --help                   print this text\n";
 
-enum {
-	CORES = 256,
-	ACCELERATORS,
-	SHARE_CLIENT_CORE,
-	REALTIME,
-	BEST_EFFORT_ANSWERS,
-	SHARED_MACHINE,
-	FASTEST_PROBE,
-	WINDOW_MS,
-	WINDOWS,
-	STANDARD_ERROR,
-	NULL_CONTROL,
-	COUNTERS,
-	TIMEOUT,
-	MEMORY,
-	PORT,
-	HELP,
-	COUNT,
-	UNITS,
-	PARENT,
-	PAGES,
-	EVENTS,
-};
-
-static const struct option long_options[] = {
-	{"cores", required_argument, NULL, CORES},
-	{"accelerators", required_argument, NULL, ACCELERATORS},
-	{"share-client-core", no_argument, NULL, SHARE_CLIENT_CORE},
-	{"realtime", no_argument, NULL, REALTIME},
-	{"best-effort", no_argument, NULL, BEST_EFFORT_ANSWERS},
-	{"shared-machine", no_argument, NULL, SHARED_MACHINE},
-	{"fastest-probe", required_argument, NULL, FASTEST_PROBE},
-	{"window-ms", required_argument, NULL, WINDOW_MS},
-	{"windows", required_argument, NULL, WINDOWS},
-	{"standard-error", required_argument, NULL, STANDARD_ERROR},
-	{"null-control", required_argument, NULL, NULL_CONTROL},
-	{"counters", required_argument, NULL, COUNTERS},
-	{"timeout", required_argument, NULL, TIMEOUT},
-	{"memory", required_argument, NULL, MEMORY},
-	{"port", required_argument, NULL, PORT},
-	{"help", no_argument, NULL, HELP},
-	/* internal: the testbed starts itself with these to count events */
-	{"count", required_argument, NULL, COUNT},
-	{"units", required_argument, NULL, UNITS},
-	{"parent", required_argument, NULL, PARENT},
-	{"pages", no_argument, NULL, PAGES},
-	{"events", no_argument, NULL, EVENTS},
-	{0},
-};
-
 /* A decimal number in a range at the start of `text`; `rest` points behind it. */
 static bool parse_unsigned(const char *text, unsigned long low, unsigned long high,
 			   unsigned long *value, char **rest)
@@ -108,64 +58,71 @@ static bool parse_unsigned(const char *text, unsigned long low, unsigned long hi
 	return *rest != text && *text != '-' && errno == 0 && *value >= low && *value <= high;
 }
 
-static bool set_unsigned(unsigned int *of, const char *text, unsigned long low, unsigned long high)
+static const char *take_windows(void *state, char *value)
 {
-	unsigned long value;
-	char *rest;
-
-	if (!parse_unsigned(text, low, high, &value, &rest) || *rest)
-		return false;
-	*of = (unsigned int)value;
-	return true;
-}
-
-static bool set_windows(struct run_limits *limits, const char *text)
-{
+	struct run_limits *limits = &((struct options *)state)->limits;
 	unsigned long least, most;
 	char *rest;
 
-	if (!parse_unsigned(text, LEAST_ROUNDS, 1000000, &least, &rest) || *rest != ',' ||
+	if (!parse_unsigned(value, LEAST_ROUNDS, 1000000, &least, &rest) || *rest != ',' ||
 	    !parse_unsigned(rest + 1, least, 1000000, &most, &rest) || *rest)
-		return false;
+		return "is not LEAST,MOST";
 	limits->least_windows = (unsigned int)least;
 	limits->most_windows = (unsigned int)most;
-	return true;
+	return NULL;
 }
 
-static bool set_percent(double *of, const char *text)
+static const char *take_percent(void *state, char *value)
 {
+	double *percent = &((struct options *)state)->limits.standard_error_pct;
 	char *rest;
 
-	*of = strtod(text, &rest);
-	return rest != text && *rest == '\0' && *of > 0 && *of <= 100;
+	*percent = strtod(value, &rest);
+	if (rest != value && *rest == '\0' && *percent > 0 && *percent <= 100)
+		return NULL;
+	return "is not a percentage above 0";
 }
 
-static bool set_accelerators(struct options *options, const char *text)
+static const char *take_accelerators(void *state, char *value)
 {
+	struct options *options = state;
 	char list[64];
 
 	options->accelerators_given = true;
 	options->accelerators = 0;
-	if (strcmp(text, "none") == 0)
-		return true;
-	if ((size_t)snprintf(list, sizeof(list), "%s", text) >= sizeof(list))
-		return false;
+	if (strcmp(value, "none") == 0)
+		return NULL;
+	if ((size_t)snprintf(list, sizeof(list), "%s", value) >= sizeof(list))
+		return "is not a list of accelerators";
 	for (char *rest = list, *name = strsep(&rest, ","); name; name = strsep(&rest, ",")) {
 		int kind = accelerator_kind_named(name);
 
 		if (kind < 0)
-			return false;
+			return "is not a list of accelerators";
 		options->accelerators |= NF_USES(kind);
 	}
-	return true;
+	return NULL;
 }
 
-static bool set_counters(struct options *options, const char *text)
+static const char *take_counters(void *state, char *value)
 {
 	for (int source = COUNTERS_PERF; source <= COUNTERS_NONE; source++)
-		if (strcmp(counter_source_names[source], text) == 0)
-			options->counters = (enum counter_source)source;
-	return options->counters != COUNTERS_BEST;
+		if (strcmp(counter_source_names[source], value) == 0) {
+			((struct options *)state)->counters = (enum counter_source)source;
+			return NULL;
+		}
+	return "is not perf, cachegrind or none";
+}
+
+static const char *take_units(void *state, char *value)
+{
+	unsigned long units;
+	char *rest;
+
+	if (!parse_unsigned(value, 1, 1ul << 40, &units, &rest) || *rest)
+		return "is not a number of units";
+	((struct options *)state)->units = units;
+	return NULL;
 }
 
 static bool refuse_ports(const char *why)
@@ -178,11 +135,14 @@ static bool refuse_ports(const char *why)
 	return false;
 }
 
-static bool add_port(struct options *options, const char *text)
+static const char *take_port(void *state, char *value)
 {
 	char why[256];
 
-	return ports_add(&options->ports, text, why, sizeof(why)) || refuse_ports(why);
+	if (ports_add(&((struct options *)state)->ports, value, why, sizeof(why)))
+		return NULL;
+	refuse_ports(why);
+	return "";
 }
 
 /* Without DOCA Flow nothing would use ports. */
@@ -203,67 +163,36 @@ static bool check_ports(const struct options *options)
 	return true;
 }
 
-static bool set(struct options *options, int option, const char *text)
+int options_parse(struct options *options, int argc, char **argv)
 {
-	unsigned long units;
-	char *rest;
-
-	switch (option) {
-	case CORES:
-		options->cores = text;
-		return true;
-	case ACCELERATORS:
-		return set_accelerators(options, text);
-	case SHARE_CLIENT_CORE:
-		options->share_client_core = true;
-		return true;
-	case REALTIME:
-		options->realtime = true;
-		return true;
-	case BEST_EFFORT_ANSWERS:
-		options->limits.best_effort = true;
-		return true;
-	case SHARED_MACHINE:
-		options->limits.shared_machine = true;
-		return true;
-	case FASTEST_PROBE:
-		return set_unsigned(&options->fastest_probe, text, 1, 1000000);
-	case WINDOW_MS:
-		return set_unsigned(&options->limits.window_ms, text, LEAST_WINDOW_MS, 60000);
-	case WINDOWS:
-		return set_windows(&options->limits, text);
-	case STANDARD_ERROR:
-		return set_percent(&options->limits.standard_error_pct, text);
-	case NULL_CONTROL:
-		return set_unsigned(&options->null_control_minutes, text, 0, 100000);
-	case COUNTERS:
-		return set_counters(options, text);
-	case TIMEOUT:
-		return set_unsigned(&options->timeout_s, text, 5, 1000000);
-	case MEMORY:
-		return set_unsigned(&options->memory_mb, text, 64, 1u << 20);
-	case COUNT:
-		options->count = text;
-		return true;
-	case UNITS:
-		if (!parse_unsigned(text, 1, 1ul << 40, &units, &rest) || *rest)
-			return false;
-		options->units = units;
-		return true;
-	case PARENT:
-		return set_unsigned(&options->parent, text, 1, 1u << 30);
-	case PAGES:
-		options->count_pages = true;
-		return true;
-	default:
-		options->count_events = true;
-		return true;
-	}
-}
-
-enum options_result options_parse(struct options *options, int argc, char **argv)
-{
-	int option, index;
+	struct run_limits *limits = &options->limits;
+	const struct command_option known[] = {
+		{"cores", .text = &options->cores},
+		{"accelerators", .take = take_accelerators},
+		{"share-client-core", .flag = &options->share_client_core},
+		{"realtime", .flag = &options->realtime},
+		{"best-effort", .flag = &limits->best_effort},
+		{"shared-machine", .flag = &limits->shared_machine},
+		{"fastest-probe", .number = &options->fastest_probe, .least = 1, .most = 1000000},
+		{"window-ms", .number = &limits->window_ms, .least = LEAST_WINDOW_MS,
+		 .most = 60000},
+		{"windows", .take = take_windows},
+		{"standard-error", .take = take_percent},
+		{"null-control", .number = &options->null_control_minutes, .most = 100000},
+		{"counters", .take = take_counters},
+		{"timeout", .number = &options->timeout_s, .least = 5, .most = 1000000},
+		{"memory", .number = &options->memory_mb, .least = 64, .most = 1 << 20},
+		{"port", .take = take_port},
+		/* internal: the testbed starts itself with these to count events */
+		{"count", .text = &options->count},
+		{"units", .take = take_units},
+		{"parent", .number = &options->parent, .least = 1, .most = 1 << 30},
+		{"pages", .flag = &options->count_pages},
+		{"events", .flag = &options->count_events},
+		{0},
+	};
+	const struct command_line line = {"nf-testbed", usage, known, options};
+	int result;
 
 	*options = (struct options){
 		.memory_mb = 2048,
@@ -275,29 +204,12 @@ enum options_result options_parse(struct options *options, int argc, char **argv
 			   .most_windows = 600,
 			   .standard_error_pct = 0.5},
 	};
-	while ((option = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-		if (option == HELP) {
-			fputs(usage, stdout);
-			return OPTIONS_HELP;
-		}
-		if (option == '?' || option == ':')
-			return OPTIONS_INVALID;
-		if (option == PORT) {
-			if (!add_port(options, optarg))
-				return OPTIONS_INVALID;
-		} else if (!set(options, option, optarg)) {
-			fprintf(stderr, "nf-testbed: --%s: %s is not valid\n",
-				long_options[index].name, optarg);
-			return OPTIONS_INVALID;
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr, "nf-testbed: %s: unexpected argument\n", argv[optind]);
-		return OPTIONS_INVALID;
-	}
+	result = command_line_read(&line, argc, argv);
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (options->fastest_probe > 0 && !options->limits.shared_machine) {
 		fprintf(stderr, "nf-testbed: --fastest-probe: it is for --shared-machine only\n");
-		return OPTIONS_INVALID;
+		return 2;
 	}
-	return check_ports(options) ? OPTIONS_SERVE : OPTIONS_INVALID;
+	return check_ports(options) ? COMMAND_LINE_READ : 2;
 }

@@ -27,7 +27,5 @@ struct options {
 	bool count_pages, count_events;
 };
 
-enum options_result { OPTIONS_SERVE, OPTIONS_HELP, OPTIONS_INVALID };
-
-/* Errors and help are printed before it returns. */
-enum options_result options_parse(struct options *options, int argc, char **argv);
+/* As command_line_read(). */
+int options_parse(struct options *options, int argc, char **argv);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <rte_malloc.h>
+
 #include "tests/support.h"
 
 /* What stderr gets, kept in a file. */
@@ -38,15 +40,29 @@ static inline const char *stderr_release(const struct caught *caught)
 	return printed;
 }
 
-/* Create a function, which must fail; returns what it printed, until the next call. */
+/* What functions have allocated. */
+static inline unsigned int allocations(void)
+{
+	struct rte_malloc_socket_stats stats = {0};
+
+	rte_malloc_get_socket_stats((int)rte_socket_id_by_idx(0), &stats);
+	return stats.alloc_count;
+}
+
+/*
+ * Create a function, which must fail, and leave no memory; returns what it printed, until the next
+ * call.
+ */
 static inline const char *refusal(const char *name, const struct nf_setting *settings,
 				  unsigned int n_settings)
 {
 	const struct nf_config config = {.name = name};
+	const unsigned int before = allocations();
 	const struct caught caught = stderr_catch();
 	struct nf *nf = nf_create(&config, settings, n_settings);
 	const char *printed = stderr_release(&caught);
 
 	assert_null(nf);
+	assert_int_equal(allocations(), before);
 	return printed;
 }

@@ -11,6 +11,25 @@
 
 static const struct counts stored = {1, 2, 3, 4, 5, 6.5};
 
+static char folder[PATH_MAX];
+
+static int make_cache(void **state)
+{
+	(void)state;
+	return folder_make(folder, sizeof(folder)) < 0 ? -1 : setenv("XDG_CACHE_HOME", folder, 1);
+}
+
+static int remove_cache(void **state)
+{
+	char remove[PATH_MAX + 16];
+
+	(void)state;
+	snprintf(remove, sizeof(remove), "rm -r '%s'", folder);
+	return system(remove);
+}
+
+#define CACHE_TEST(test) TEST_WITH(test, void *no_fixture, make_cache, remove_cache)
+
 /* The state of a new process: counts are only in the cache folder. */
 static struct counting new_process(const struct machine *machine, uint64_t program)
 {
@@ -40,11 +59,10 @@ static void store(const struct machine *machine, uint64_t program)
 }
 
 /* Counts outlive a process; another program or other caches have none. */
-static void counts_are_stored_per_program_and_caches(void **state)
+CACHE_TEST(counts_are_stored_per_program_and_caches)
 {
 	struct machine machine = {.l1_data = {32768, 8, 64}, .last_level = {1 << 20, 16, 64}};
 
-	(void)state;
 	assert_false(is_stored(&machine, 1));
 	store(&machine, 1);
 	assert_true(is_stored(&machine, 1));
@@ -57,22 +75,20 @@ static void counts_are_stored_per_program_and_caches(void **state)
 }
 
 /* A program without a fingerprint stores nothing: it could be mistaken for another. */
-static void no_fingerprint_stores_nothing(void **state)
+CACHE_TEST(no_fingerprint_stores_nothing)
 {
 	const struct machine machine = {.l1_data = {1, 1, 1}};
 
-	(void)state;
 	store(&machine, 0);
 	assert_false(is_stored(&machine, 0));
 }
 
 /* A damaged file is ignored, and the load is counted again. */
-static void damaged_files_are_ignored(void **state)
+CACHE_TEST(damaged_files_are_ignored)
 {
 	const struct machine machine = {.l1_data = {2, 2, 2}};
 	char command[PATH_MAX + 64];
 
-	(void)state;
 	store(&machine, 3);
 	assert_true(is_stored(&machine, 3));
 	snprintf(command, sizeof(command), "for f in %s/nf-placer/counts/*; do echo '{' > $f; done",
@@ -84,30 +100,11 @@ static void damaged_files_are_ignored(void **state)
 }
 
 /* A fingerprint depends on the program and on its helper. */
-static void fingerprints_depend_on_the_helper(void **state)
+CACHE_TEST(fingerprints_depend_on_the_helper)
 {
 	const uint64_t alone = program_fingerprint("no-such-program");
 
-	(void)state;
 	assert_int_not_equal(alone, 0);
 	assert_int_equal(program_fingerprint("no-such-program"), alone);
 	assert_int_not_equal(program_fingerprint("sh"), alone);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_are_stored_per_program_and_caches),
-		cmocka_unit_test(no_fingerprint_stores_nothing),
-		cmocka_unit_test(damaged_files_are_ignored),
-		cmocka_unit_test(fingerprints_depend_on_the_helper),
-	};
-	char folder[PATH_MAX], remove[PATH_MAX + 16];
-	int failed;
-
-	if (folder_make(folder, sizeof(folder)) < 0 || setenv("XDG_CACHE_HOME", folder, 1) < 0)
-		return 1;
-	failed = argc > 0 ? test_main(argv[0], tests, RTE_DIM(tests)) : 1;
-	snprintf(remove, sizeof(remove), "rm -r '%s'", folder);
-	return system(remove) == 0 ? failed : 1;
 }

@@ -1,19 +1,11 @@
 #include <stdlib.h>
 
 #include "tests/hostile.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload = "payload",
-				       .payload_length = 7};
+#include "tests/udp.h"
 
 static void make(struct rig *rig, double vlan, double untagged)
 {
-	const struct nf_setting settings[] = {{"vlan", vlan}, {"untagged", untagged}};
-
-	rig_make(rig, "Detunnel", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "Detunnel", {"vlan", vlan}, {"untagged", untagged});
 }
 
 static struct rte_mbuf *tagged(struct rig *rig, uint16_t vlan)

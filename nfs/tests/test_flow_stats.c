@@ -1,12 +1,7 @@
 #include "core/flow_table.h"
 #include "core/random.h"
 #include "tests/hostile.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(192, 0, 2, 1),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload_length = 8};
+#include "tests/udp.h"
 
 static struct rte_mbuf *of_flow(struct rig *rig, uint32_t flow)
 {

@@ -9,11 +9,13 @@ struct step {
 
 #define MOST_STEPS 10
 
+/* One end opens a connection to the other. */
+#define OPENED                                                                                     \
+	{0, SYN, "syn_sent"}, {1, SYN | ACK, "syn_received"}, {0, ACK, "established"}
+
 static const struct step scenarios[][MOST_STEPS] = {
 	/* opens, sends data, closes from the opener's side */
-	{{0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	{OPENED,
 	 {1, ACK | PSH, "established"},
 	 {0, FIN | ACK, "fin_wait"},
 	 {1, ACK, "fin_wait"},
@@ -36,9 +38,7 @@ static const struct step scenarios[][MOST_STEPS] = {
 	 {1, SYN | ACK, "syn_received"},
 	 {0, ACK, "established"}},
 	/* one end closes twice, then the other */
-	{{0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	{OPENED,
 	 {1, FIN | ACK, "fin_wait"},
 	 {1, FIN | ACK, "fin_wait"},
 	 {0, ACK | PSH, "fin_wait"},
@@ -48,9 +48,7 @@ static const struct step scenarios[][MOST_STEPS] = {
 	/* refused, then opened again with the same ports */
 	{{0, SYN, "syn_sent"},
 	 {1, RST | ACK, "closed"},
-	 {0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	 OPENED,
 	 {1, RST, "closed"},
 	 {0, ACK, "closed"}},
 	/* opened again from the other end */
@@ -70,33 +68,22 @@ static const struct step scenarios[][MOST_STEPS] = {
 	 {0, ACK, "established"},
 	 {0, SYN | ACK, NULL}},
 	/* one end lost the connection and opens it again (RFC 9293, figure 10) */
-	{{0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	{OPENED,
 	 {0, SYN, "established"},
 	 {1, ACK, "established"},
 	 {0, RST, "closed"},
 	 {0, SYN, "syn_sent"}},
 	/* the same where the connection is not known here: the other end acknowledges what it awaits */
-	{{0, SYN, "syn_sent"},
-	 {1, ACK, "syn_sent"},
-	 {0, RST, "closed"},
-	 {0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"}},
+	{{0, SYN, "syn_sent"}, {1, ACK, "syn_sent"}, {0, RST, "closed"}, OPENED},
 	/* the same after one end, then both, have closed */
-	{{0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	{OPENED,
 	 {1, FIN | ACK, "fin_wait"},
 	 {0, SYN, "fin_wait"},
 	 {0, FIN | ACK, "last_ack"},
 	 {0, SYN, "last_ack"},
 	 {1, RST, "closed"}},
 	/* retransmissions before the FIN is acknowledged close nothing */
-	{{0, SYN, "syn_sent"},
-	 {1, SYN | ACK, "syn_received"},
-	 {0, ACK, "established"},
+	{OPENED,
 	 {0, FIN | ACK, "fin_wait"},
 	 {1, FIN | ACK, "last_ack"},
 	 {1, ACK | PSH, "last_ack"},
@@ -160,25 +147,10 @@ RIG_TEST(each_state_has_its_timeout)
 	} cases[] = {
 		{IPPROTO_TCP, {{0, SYN, ""}}, 3},
 		{IPPROTO_TCP, {{0, SYN, ""}, {1, SYN | ACK, ""}}, 3},
-		{IPPROTO_TCP, {{0, SYN, ""}, {1, SYN | ACK, ""}, {0, ACK, ""}}, 50},
-		{IPPROTO_TCP,
-		 {{0, SYN, ""}, {1, SYN | ACK, ""}, {0, ACK, ""}, {0, FIN | ACK, ""}},
-		 10},
-		{IPPROTO_TCP,
-		 {{0, SYN, ""},
-		  {1, SYN | ACK, ""},
-		  {0, ACK, ""},
-		  {0, FIN | ACK, ""},
-		  {1, FIN | ACK, ""}},
-		 10},
-		{IPPROTO_TCP,
-		 {{0, SYN, ""},
-		  {1, SYN | ACK, ""},
-		  {0, ACK, ""},
-		  {0, FIN | ACK, ""},
-		  {1, FIN | ACK, ""},
-		  {0, ACK, ""}},
-		 5},
+		{IPPROTO_TCP, {OPENED}, 50},
+		{IPPROTO_TCP, {OPENED, {0, FIN | ACK, ""}}, 10},
+		{IPPROTO_TCP, {OPENED, {0, FIN | ACK, ""}, {1, FIN | ACK, ""}}, 10},
+		{IPPROTO_TCP, {OPENED, {0, FIN | ACK, ""}, {1, FIN | ACK, ""}, {0, ACK, ""}}, 5},
 		{IPPROTO_TCP, {{0, SYN, ""}, {1, RST | ACK, ""}}, 5},
 		{IPPROTO_UDP, {{0, 0, ""}}, 4},
 		{IPPROTO_UDP, {{0, 0, ""}, {1, 0, ""}}, 8},

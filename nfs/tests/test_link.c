@@ -1,41 +1,20 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "rack/link.h"
 #include "rack/link_file.h"
+#include "tests/files.h"
 
 #define MANY 100000
 
 static volatile sig_atomic_t stopped;
 
-static int setup(void **state)
+static int start(void **state)
 {
-	char folder[] = "/tmp/link_XXXXXX";
-
-	(void)state;
 	stopped = 0;
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+	return enter_folder(state);
 }
 
-static int teardown(void **state)
-{
-	char folder[64];
-
-	(void)state;
-	unlink("x");
-	unlink("y");
-	return getcwd(folder, sizeof(folder)) && chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
+#define LINK_TEST(test) TEST_WITH(test, void *no_fixture, start, leave_folder)
 
 static struct links *opened(const char *path, enum link_side side)
 {
@@ -123,8 +102,8 @@ static void check_echo(unsigned int n, bool slow)
 	pid_t child = fork();
 
 	if (child == 0)
-		_exit(echo("x", slow));
-	links = opened("x", LINK_A);
+		_exit(echo("file", slow));
+	links = opened("file", LINK_A);
 	for (uint64_t i = 0; i < n; i++)
 		assert_true(send_number(links, 0, i, length_of(i)));
 	assert_true(links_send_end(links, 0));
@@ -142,27 +121,24 @@ static void check_echo(unsigned int n, bool slow)
 }
 
 /* 100,000 packets there and back: none is lost, changed or out of order. */
-static void nothing_is_lost(void **state)
+LINK_TEST(nothing_is_lost)
 {
-	(void)state;
 	check_echo(MANY, false);
 }
 
-static void nothing_is_lost_to_a_slow_reader(void **state)
+LINK_TEST(nothing_is_lost_to_a_slow_reader)
 {
-	(void)state;
 	check_echo(10000, true);
 }
 
 /* Flush and end arrive behind the packets, and are not counted as such. */
-static void messages_keep_their_order(void **state)
+LINK_TEST(messages_keep_their_order)
 {
 	struct links *a, *b;
 	struct link_message message;
 
-	(void)state;
-	a = opened("x", LINK_A);
-	b = opened("x", LINK_B);
+	a = opened("file", LINK_A);
+	b = opened("file", LINK_B);
 	assert_true(send_number(a, 0, 0, length_of(0)));
 	assert_true(links_send_flush(a, 0, 17));
 	assert_true(links_send_end(a, 0));
@@ -181,25 +157,24 @@ static void messages_keep_their_order(void **state)
 }
 
 /* A triangle of processes that all send before they receive does not stand still. */
-static void no_circle_waits(void **state)
+LINK_TEST(no_circle_waits)
 {
 	struct links *links = links_create(&stopped);
 	struct link_message message;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		struct links *far = links_create(&stopped);
 
-		links_open(far, "x", LINK_B);
-		links_open(far, "y", LINK_A);
+		links_open(far, "file", LINK_B);
+		links_open(far, "other", LINK_A);
 		while (receive(far, 0, &message) && message.kind != LINK_END)
 			if (!links_send(far, 1, &message))
 				_exit(1);
 		_exit(links_send_end(far, 1) ? 0 : 1);
 	}
-	assert_int_equal(links_open(links, "x", LINK_A), 0);
-	assert_int_equal(links_open(links, "y", LINK_B), 1);
+	assert_int_equal(links_open(links, "file", LINK_A), 0);
+	assert_int_equal(links_open(links, "other", LINK_B), 1);
 	for (uint64_t i = 0; i < 5 * LINK_SLOTS; i++)
 		assert_true(send_number(links, 0, i, length_of(i)));
 	assert_true(links_send_end(links, 0));
@@ -212,9 +187,8 @@ static void no_circle_waits(void **state)
 }
 
 /* The process at the other end dies: who waits for its packets, or for room, does not hang. */
-static void a_death_is_noticed(void **state)
+LINK_TEST(a_death_is_noticed)
 {
-	(void)state;
 	for (int waits_for_room = 0; waits_for_room < 2; waits_for_room++) {
 		struct link_message message;
 		struct links *links;
@@ -222,11 +196,11 @@ static void a_death_is_noticed(void **state)
 		pid_t child = fork();
 
 		if (child == 0) {
-			opened("x", LINK_B);
+			opened("file", LINK_B);
 			for (;;)
 				pause();
 		}
-		links = opened("x", LINK_A);
+		links = opened("file", LINK_A);
 		assert_true(links_meet(links));
 		kill(child, SIGKILL);
 		if (waits_for_room)
@@ -237,24 +211,23 @@ static void a_death_is_noticed(void **state)
 		assert_false(sent);
 		waitpid(child, NULL, 0);
 		links_destroy(links);
-		unlink("x");
+		unlink("file");
 	}
 }
 
 /* What a process sent before it died is received first. */
-static void last_packets_of_the_dead_arrive(void **state)
+LINK_TEST(last_packets_of_the_dead_arrive)
 {
 	struct link_message message;
 	struct links *links;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
-		links = opened("x", LINK_B);
+		links = opened("file", LINK_B);
 		_exit(send_number(links, 0, 1, length_of(1)) ? 0 : 1);
 	}
 	child_succeeds(child);
-	links = opened("x", LINK_A);
+	links = opened("file", LINK_A);
 	assert_true(receive(links, 0, &message));
 	assert_true(is_number(&message, 1));
 	assert_false(receive(links, 0, &message));
@@ -262,11 +235,10 @@ static void last_packets_of_the_dead_arrive(void **state)
 }
 
 /* Ctrl-C ends both kinds of waiting. */
-static void stopping_ends_waiting(void **state)
+LINK_TEST(stopping_ends_waiting)
 {
-	struct links *links = opened("x", LINK_A);
+	struct links *links = opened("file", LINK_A);
 
-	(void)state;
 	for (int i = 0; i < LINK_SLOTS; i++)
 		assert_true(send_number(links, 0, 1, 8));
 	stopped = 1;
@@ -277,63 +249,57 @@ static void stopping_ends_waiting(void **state)
 }
 
 /* A side is open once; a file of an earlier pair serves the next one, empty. */
-static void a_side_is_open_once(void **state)
+LINK_TEST(a_side_is_open_once)
 {
-	struct links *a = opened("x", LINK_A), *b = opened("x", LINK_B);
+	struct links *a = opened("file", LINK_A), *b = opened("file", LINK_B);
 	struct links *third = links_create(&stopped);
 	struct link_message message;
 
-	(void)state;
-	assert_int_equal(links_open(third, "x", LINK_A), -1);
+	assert_int_equal(links_open(third, "file", LINK_A), -1);
 	links_destroy(third);
 	assert_true(send_number(a, 0, 1, 8));
 	links_destroy(a);
 	third = links_create(&stopped);
-	assert_int_equal(links_open(third, "x", LINK_A), -1);
+	assert_int_equal(links_open(third, "file", LINK_A), -1);
 	links_destroy(third);
 	links_destroy(b);
-	b = opened("x", LINK_B);
-	a = opened("x", LINK_A);
+	b = opened("file", LINK_B);
+	a = opened("file", LINK_A);
 	assert_false(links_receive(b, 0, &message));
 	links_destroy(a);
 	links_destroy(b);
 	/* only one side of the earlier pair came, and died */
-	unlink("x");
-	links_destroy(opened("x", LINK_A));
-	b = opened("x", LINK_B);
+	unlink("file");
+	links_destroy(opened("file", LINK_A));
+	b = opened("file", LINK_B);
 	for (int i = 0; i < 200; i++)
 		assert_true(links_idle(b));
-	a = opened("x", LINK_A);
+	a = opened("file", LINK_A);
 	links_destroy(a);
 	links_destroy(b);
 }
 
-static void other_files_are_refused(void **state)
+LINK_TEST(other_files_are_refused)
 {
 	struct links *links = links_create(&stopped);
-	FILE *file = fopen("x", "w");
 
-	(void)state;
-	assert_non_null(file);
-	fputs("text", file);
-	fclose(file);
-	assert_int_equal(links_open(links, "x", LINK_A), -1);
-	assert_false(link_file_make("x"));
+	write_file("file", "text");
+	assert_int_equal(links_open(links, "file", LINK_A), -1);
+	assert_false(link_file_make("file"));
 	assert_int_equal(links_open(links, "none/x", LINK_A), -1);
-	assert_true(link_file_make("y"));
-	assert_int_equal(links_open(links, "y", LINK_A), 0);
+	assert_true(link_file_make("other"));
+	assert_int_equal(links_open(links, "other", LINK_A), 0);
 	links_destroy(links);
 }
 
 /* A slot with a length beyond its bytes is not read. */
-static void damaged_slots_are_refused(void **state)
+LINK_TEST(damaged_slots_are_refused)
 {
-	struct links *links = opened("x", LINK_A);
+	struct links *links = opened("file", LINK_A);
 	struct link_message message;
 	int descriptor;
-	struct link_file *file = link_file_map("x", LINK_B, false, &descriptor);
+	struct link_file *file = link_file_map("file", LINK_B, false, &descriptor);
 
-	(void)state;
 	assert_non_null(file);
 	file->rings[LINK_B].slots[0].length = LINK_MOST_BYTES + 1;
 	atomic_store(&file->rings[LINK_B].tail, 1);
@@ -342,22 +308,4 @@ static void damaged_slots_are_refused(void **state)
 	assert_false(send_number(links, 0, 1, LINK_MOST_BYTES + 1));
 	links_destroy(links);
 	link_file_unmap(file, LINK_B, descriptor);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_is_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_lost_to_a_slow_reader, setup, teardown),
-		cmocka_unit_test_setup_teardown(messages_keep_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_circle_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_death_is_noticed, setup, teardown),
-		cmocka_unit_test_setup_teardown(last_packets_of_the_dead_arrive, setup, teardown),
-		cmocka_unit_test_setup_teardown(stopping_ends_waiting, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_side_is_open_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_files_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(damaged_slots_are_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

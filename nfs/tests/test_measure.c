@@ -20,12 +20,6 @@ static void fake_work(void)
 		;
 }
 
-static int create_nothing(struct bench *bench)
-{
-	(void)bench;
-	return 0;
-}
-
 static uint64_t fake_work_once(struct bench *bench)
 {
 	(void)bench;
@@ -33,29 +27,16 @@ static uint64_t fake_work_once(struct bench *bench)
 	return 1;
 }
 
-static void destroy_nothing(struct bench *bench)
-{
-	(void)bench;
-}
-
 static struct bench_kind slow = {
 	.name = "slow-bench",
 	.help = "does 1,000 units per second",
 	.unit = "units",
-	.create = create_nothing,
 	.step = fake_work_once,
-	.destroy = destroy_nothing,
 };
 
 BENCH_REGISTER(slow)
 
 static const struct nf_parameter table[] = {{"flows", "capacity of the table", 1, 1e6, 1e6}};
-
-static int create(struct nf *nf)
-{
-	(void)nf;
-	return 0;
-}
 
 static void fake_work_per_burst(struct nf *nf, struct rte_mbuf **packets, uint16_t n,
 				struct nf_out *out)
@@ -65,27 +46,18 @@ static void fake_work_per_burst(struct nf *nf, struct rte_mbuf **packets, uint16
 	nf_send_bulk(out, packets, n);
 }
 
-static void destroy(struct nf *nf)
-{
-	(void)nf;
-}
-
 static struct nf_kind with_table = {
 	.name = "SlowTable",
 	.help = "has a table, and 32,000 packets a second",
 	.parameters = table,
 	.n_parameters = RTE_DIM(table),
-	.create = create,
 	.process = fake_work_per_burst,
-	.destroy = destroy,
 };
 
 static struct nf_kind without_table = {
 	.name = "SlowPlain",
 	.help = "has no table, and 32,000 packets a second",
-	.create = create,
 	.process = fake_work_per_burst,
-	.destroy = destroy,
 };
 
 NF_REGISTER(with_table)

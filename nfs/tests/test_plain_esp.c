@@ -60,7 +60,7 @@ static void check_encrypts(struct rig *rig, const char *function, const char *ot
 			   const struct nf_setting *settings, unsigned int n_settings)
 {
 	const struct peer *peer = peer_of(function);
-	void *state = peer->create(1);
+	void *state = peer->create();
 	static struct nf_out out;
 	struct rte_mbuf *packets[PACKETS];
 
@@ -92,7 +92,7 @@ RIG_TEST(fast_encrypt_understands_its_peer)
 RIG_TEST(the_peer_of_decrypt_understands_encrypt)
 {
 	const struct peer *peer = peer_of("Decrypt");
-	void *of_peer = peer->create(1);
+	void *of_peer = peer->create();
 	struct rte_mbuf *packets[PACKETS];
 	static struct nf_out out;
 

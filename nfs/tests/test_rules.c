@@ -1,15 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <hs/hs.h>
 
 #include "core/rules.h"
+#include "tests/support.h"
 
 #define MOST 256
 
@@ -25,6 +17,7 @@ static int compile(void **state)
 	hs_compile_error_t *error;
 
 	(void)state;
+	scratch = NULL;
 	all = rules(&n_all);
 	assert_in_range(n_all, 60, MOST);
 	for (unsigned int i = 0; i < n_all; i++) {
@@ -47,6 +40,8 @@ static int discard(void **state)
 	return 0;
 }
 
+#define RULES_TEST(test) TEST_WITH(test, void *no_fixture, compile, discard)
+
 static int note(unsigned int id, unsigned long long from, unsigned long long to, unsigned int flags,
 		void *matched)
 {
@@ -68,11 +63,10 @@ static unsigned int scan(const char *text, size_t length, bool matched[MOST])
 }
 
 /* Each rule matches its witness, and no other rule does. */
-static void witnesses_match_one_rule(void **state)
+RULES_TEST(witnesses_match_one_rule)
 {
 	bool matched[MOST];
 
-	(void)state;
 	for (unsigned int i = 0; i < n_all; i++) {
 		unsigned int n = scan(all[i].witness, strlen(all[i].witness), matched);
 
@@ -86,12 +80,11 @@ static void witnesses_match_one_rule(void **state)
 }
 
 /* Two adjacent witnesses match their two rules and no third. */
-static void adjacent_witnesses_match_two_rules(void **state)
+RULES_TEST(adjacent_witnesses_match_two_rules)
 {
 	bool matched[MOST];
 	char text[512];
 
-	(void)state;
 	for (unsigned int i = 0; i < n_all; i++) {
 		for (unsigned int next = 0; next < n_all; next++) {
 			int length = snprintf(text, sizeof(text), "%s%s", all[i].witness,
@@ -115,9 +108,8 @@ static void matches_no_other_rule(unsigned int i, const char *text, size_t lengt
 }
 
 /* A witness without its first or last byte matches no other rule. */
-static void truncated_witnesses_match_no_other_rule(void **state)
+RULES_TEST(truncated_witnesses_match_no_other_rule)
 {
-	(void)state;
 	for (unsigned int i = 0; i < n_all; i++) {
 		const size_t length = strlen(all[i].witness);
 
@@ -127,14 +119,13 @@ static void truncated_witnesses_match_no_other_rule(void **state)
 }
 
 /* Random bytes, random letters and zeros match no rule. */
-static void random_bytes_match_no_rule(void **state)
+RULES_TEST(random_bytes_match_no_rule)
 {
 	const size_t length = 1 << 22;
 	char *text = calloc(1, length);
 	bool matched[MOST];
 	unsigned int seed = 1;
 
-	(void)state;
 	if (!text)
 		abort();
 	assert_int_equal(scan(text, length, matched), 0);
@@ -148,26 +139,12 @@ static void random_bytes_match_no_rule(void **state)
 }
 
 /* Rules are ordered by class, have unique names, and witnesses fit a small packet. */
-static void rules_are_in_order(void **state)
+RULES_TEST(rules_are_in_order)
 {
-	(void)state;
 	for (unsigned int i = 0; i < n_all; i++) {
 		assert_in_range(all[i].class, i ? all[i - 1].class : 0, RULE_CLASSES - 1);
 		assert_in_range(strlen(all[i].witness), 5, 64);
 		for (unsigned int other = 0; other < i; other++)
 			assert_string_not_equal(all[i].name, all[other].name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(witnesses_match_one_rule),
-		cmocka_unit_test(adjacent_witnesses_match_two_rules),
-		cmocka_unit_test(truncated_witnesses_match_no_other_rule),
-		cmocka_unit_test(random_bytes_match_no_rule),
-		cmocka_unit_test(rules_are_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, compile, discard);
 }

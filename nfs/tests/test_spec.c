@@ -1,15 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "rack/spec.h"
+#include "tests/files.h"
+#include "tests/refusal.h"
 
 /* A program that is right; line 1 is the first struct. */
 #define GOOD                                                                                       \
@@ -49,62 +40,28 @@
 	"	tx m.port\n"                                                                       \
 	"}\n"
 
-static int setup(void **state)
-{
-	char folder[] = "/tmp/spec_XXXXXX";
-
-	(void)state;
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	char folder[64];
-
-	(void)state;
-	unlink("p");
-	return getcwd(folder, sizeof(folder)) && chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
-
 static struct spec *read_text(const char *text)
 {
-	FILE *file = fopen("p", "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-	return spec_read("p");
+	write_file("file", text);
+	return spec_read("file");
 }
 
 /* What a text is refused with: all that is printed. */
-static const char *refusal(const char *text)
+static const char *faults_of(const char *text)
 {
-	static char printed[4096];
-	FILE *file = tmpfile();
-	int terminal = dup(STDERR_FILENO);
-	size_t length;
+	const struct caught caught = stderr_catch();
 
-	assert_non_null(file);
-	dup2(fileno(file), STDERR_FILENO);
 	spec_free(read_text(text));
-	fflush(stderr);
-	dup2(terminal, STDERR_FILENO);
-	close(terminal);
-	rewind(file);
-	length = fread(printed, 1, sizeof(printed) - 1, file);
-	printed[length] = 0;
-	fclose(file);
-	return printed;
+	return stderr_release(&caught);
 }
 
 /* Every part of a program is there, with its line. */
-static void a_program_is_read(void **state)
+NO_RIG_TEST(a_program_is_read)
 {
 	struct spec *spec = read_text("; a comment\n# another\n" GOOD
 				      "regarray r size 0x10 initval 7 // r\n" APPLY);
 	const struct spec_table *table;
 
-	(void)state;
 	assert_non_null(spec);
 	assert_int_equal(spec->n_structs, 3);
 	assert_int_equal(spec->structs[0].fields[2].n_bits, 16);
@@ -127,7 +84,7 @@ static void a_program_is_read(void **state)
 	spec_free(spec);
 }
 
-static void learners_and_selectors_are_read(void **state)
+NO_RIG_TEST(learners_and_selectors_are_read)
 {
 	struct spec *spec = read_text(GOOD "learner l {\n"
 					   "key {\n"
@@ -155,7 +112,6 @@ static void learners_and_selectors_are_read(void **state)
 					   "}\n" APPLY);
 	const struct spec_table *table;
 
-	(void)state;
 	assert_non_null(spec);
 	table = &spec->tables[1];
 	assert_int_equal(table->kind, SPEC_LEARNER);
@@ -175,68 +131,68 @@ static void learners_and_selectors_are_read(void **state)
 static const struct {
 	const char *text, *refusal;
 } mistakes[] = {
-	{"strict a {\n" GOOD APPLY, "p:1: \"strict\": is no statement\n"},
+	{"strict a {\n" GOOD APPLY, "file:1: \"strict\": is no statement\n"},
 	{GOOD "struct a {\nbit<7> b\n}\n" APPLY,
-	 "p:29: \"bit<7> b\": expected bit<BITS> NAME or varbit<BITS> NAME, in whole bytes\n"},
+	 "file:29: \"bit<7> b\": expected bit<BITS> NAME or varbit<BITS> NAME, in whole bytes\n"},
 	{GOOD "struct a {\nvarbit<8> b\nbit<8> c\n}\n" APPLY,
-	 "p:30: c: follows a varbit field, which must be the last\n"},
-	{GOOD "struct a {\nbit<8> c\n", "p:28: no } ends this block\n"},
-	{GOOD "struct a {\nbit<8> b\nbit<8> b\n}\n" APPLY, "p:28: a: has two fields b\n"},
-	{GOOD "struct to_t {\nbit<8> b\n}\n" APPLY, "p:28: to_t: is also in line 11\n"},
-	{GOOD "header x instanceof nothing\n" APPLY, "p:28: nothing: is no struct\n"},
-	{GOOD "header eth instanceof to_t\n" APPLY, "p:28: eth: is also in line 6\n"},
-	{GOOD "metadata instanceof to_t\n" APPLY, "p:28: metadata: is also in line 10\n"},
+	 "file:30: c: follows a varbit field, which must be the last\n"},
+	{GOOD "struct a {\nbit<8> c\n", "file:28: no } ends this block\n"},
+	{GOOD "struct a {\nbit<8> b\nbit<8> b\n}\n" APPLY, "file:28: a: has two fields b\n"},
+	{GOOD "struct to_t {\nbit<8> b\n}\n" APPLY, "file:28: to_t: is also in line 11\n"},
+	{GOOD "header x instanceof nothing\n" APPLY, "file:28: nothing: is no struct\n"},
+	{GOOD "header eth instanceof to_t\n" APPLY, "file:28: eth: is also in line 6\n"},
+	{GOOD "metadata instanceof to_t\n" APPLY, "file:28: metadata: is also in line 10\n"},
 	{GOOD "action a args {\n" APPLY,
-	 "p:28: \"action a args {\": expected action NAME args none { or "
+	 "file:28: \"action a args {\": expected action NAME args none { or "
 	 "action NAME args instanceof STRUCT {\n"},
 	{GOOD "action a args none {\nmov m.port 1\n}\n" APPLY,
-	 "p:29: a: does not end with return, tx or drop\n"},
+	 "file:29: a: does not end with return, tx or drop\n"},
 	{GOOD "action a args none {\ntable l2\nreturn\n}\n" APPLY,
-	 "p:29: table: may only stand in apply\n"},
+	 "file:29: table: may only stand in apply\n"},
 	{GOOD "regarray r size 0 initval 0\n" APPLY,
-	 "p:28: \"regarray r size 0 initval 0\": expected regarray NAME size N initval VALUE\n"},
+	 "file:28: \"regarray r size 0 initval 0\": expected regarray NAME size N initval VALUE\n"},
 	{GOOD "table t {\nkey {\nh.eth.dst exact\nm.port exact\n}\nactions {\nto\n}\n"
 	      "default_action to args port 1\n}\n" APPLY,
-	 "p:31: m.port: is not in the same struct as h.eth.dst\n"},
+	 "file:31: m.port: is not in the same struct as h.eth.dst\n"},
 	{GOOD "table t {\nkey {\nh.eth.to exact\n}\nactions {\nto\n}\n"
 	      "default_action to args port 1\n}\n" APPLY,
-	 "p:30: h.eth.to: is no field of a header or of the metadata\n"},
+	 "file:30: h.eth.to: is no field of a header or of the metadata\n"},
 	{GOOD "table t {\nkey {\nh.eth.dst ternary\n}\nactions {\nto\n}\n"
 	      "default_action to args port 1\n}\n" APPLY,
-	 "p:30: \"h.eth.dst ternary\": expected FIELD exact, wildcard or lpm\n"},
+	 "file:30: \"h.eth.dst ternary\": expected FIELD exact, wildcard or lpm\n"},
 	{GOOD "table t {\nactions {\nno\n}\ndefault_action to args port 1\n}\n" APPLY,
-	 "p:30: no: is no action\n"
-	 "p:32: to: is none of the table's actions that may be the default\n"},
-	{GOOD "table t {\nactions {\nto\n}\n}\n" APPLY, "p:28: t: has no default_action\n"},
+	 "file:30: no: is no action\n"
+	 "file:32: to: is none of the table's actions that may be the default\n"},
+	{GOOD "table t {\nactions {\nto\n}\n}\n" APPLY, "file:28: t: has no default_action\n"},
 	{GOOD "table t {\ncolour red\nactions {\nto\n}\ndefault_action to args port 1\n}\n" APPLY,
-	 "p:29: \"colour red\": is no clause of a table\n"},
-	{GOOD, "p:27: no apply { ... }\n"},
-	{GOOD "apply {\ntx m.port\n}\n", "p:28: apply: does not begin with rx\n"},
+	 "file:29: \"colour red\": is no clause of a table\n"},
+	{GOOD, "file:27: no apply { ... }\n"},
+	{GOOD "apply {\ntx m.port\n}\n", "file:28: apply: does not begin with rx\n"},
 	{GOOD "apply {\nrx m.port\nfly h.eth\nadd m.port\ntx 0\n}\n",
-	 "p:30: \"fly h.eth\": is no instruction\n"
-	 "p:31: \"add m.port\": has a wrong number of operands\n"},
+	 "file:30: \"fly h.eth\": is no instruction\n"
+	 "file:31: \"add m.port\": has a wrong number of operands\n"},
 	{GOOD "apply {\nrx m.port\njmp THERE\nmov m.prt 1\nmov m.port t.port\nextract h.ip\n"
 	      "regadd r 0 1\ntx 0\n}\n",
-	 "p:30: \"jmp THERE\": THERE: expected a label of these instructions\n"
-	 "p:31: \"mov m.prt 1\": m.prt: expected a field of a header or of the metadata\n"
-	 "p:32: \"mov m.port t.port\": t.port: expected a field or a number\n"
-	 "p:33: \"extract h.ip\": h.ip: expected a header\n"
-	 "p:34: \"regadd r 0 1\": r: expected a register array\n"},
+	 "file:30: \"jmp THERE\": THERE: expected a label of these instructions\n"
+	 "file:31: \"mov m.prt 1\": m.prt: expected a field of a header or of the metadata\n"
+	 "file:32: \"mov m.port t.port\": t.port: expected a field or a number\n"
+	 "file:33: \"extract h.ip\": h.ip: expected a header\n"
+	 "file:34: \"regadd r 0 1\": r: expected a register array\n"},
 	{GOOD "apply {\nrx m.port\ncksub h.eth.type m.port\nckadd h.eth.type h.eth\n"
 	      "ckadd h.eth.type h.eth.dst\ntx 0\n}\n",
-	 "p:30: \"cksub h.eth.type m.port\": m.port: expected a field of a header, "
+	 "file:30: \"cksub h.eth.type m.port\": m.port: expected a field of a header, "
 	 "of 16-bit words\n"
-	 "p:31: \"ckadd h.eth.type h.eth\": h.eth: expected a field of a header, of 16-bit words, "
+	 "file:31: \"ckadd h.eth.type h.eth\": h.eth: expected a field of a header, of 16-bit "
+	 "words, "
 	 "or a header of 32-bit words\n"},
 	{GOOD "apply {\nrx m.port\nA : mov m.port 1\nA : tx 0\n}\n",
-	 "p:31: label A: is also in line 30\n"},
+	 "file:31: label A: is also in line 30\n"},
 };
 
-static void mistakes_are_named_by_line(void **state)
+NO_RIG_TEST(mistakes_are_named_by_line)
 {
-	(void)state;
-	for (unsigned int i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
-		const char *printed = refusal(mistakes[i].text);
+	for (unsigned int i = 0; i < RTE_DIM(mistakes); i++) {
+		const char *printed = faults_of(mistakes[i].text);
 		const size_t length = strlen(mistakes[i].refusal);
 
 		if (strncmp(printed, mistakes[i].refusal, length) != 0 ||
@@ -246,37 +202,22 @@ static void mistakes_are_named_by_line(void **state)
 }
 
 /* Whatever is cut off or changed, a text is read or refused, without a crash. */
-static void damaged_texts_do_no_harm(void **state)
+NO_RIG_TEST(damaged_texts_do_no_harm)
 {
 	static const char all[] = GOOD "regarray r size 4 initval 0\n" APPLY;
 	char text[sizeof(all)];
 	unsigned int seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		memcpy(text, all, sizeof(all));
 		for (int changes = 0; changes < 3; changes++)
 			text[rand_r(&seed) % sizeof(all)] = "\n {}<>:.x0"[rand_r(&seed) % 10];
 		text[i % 4 ? sizeof(all) - 1 : (size_t)rand_r(&seed) % sizeof(all)] = 0;
-		refusal(text);
+		faults_of(text);
 	}
 }
 
-static void missing_files_are_refused(void **state)
+NO_RIG_TEST(missing_files_are_refused)
 {
-	(void)state;
 	assert_null(spec_read("none"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_program_is_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(learners_and_selectors_are_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(mistakes_are_named_by_line, setup, teardown),
-		cmocka_unit_test_setup_teardown(missing_files_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(damaged_texts_do_no_harm, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

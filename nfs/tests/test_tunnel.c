@@ -1,17 +1,9 @@
 #include "tests/hostile.h"
-
-static const struct packet_spec udp = {.source = RTE_IPV4(10, 0, 0, 1),
-				       .destination = RTE_IPV4(198, 51, 100, 7),
-				       .source_port = 1000,
-				       .destination_port = 53,
-				       .payload = "payload",
-				       .payload_length = 7};
+#include "tests/udp.h"
 
 static void make(struct rig *rig, double vlan, double priority)
 {
-	const struct nf_setting settings[] = {{"vlan", vlan}, {"priority", priority}};
-
-	rig_make(rig, "Tunnel", settings, RTE_DIM(settings));
+	RIG_MAKE(rig, "Tunnel", {"vlan", vlan}, {"priority", priority});
 }
 
 /* The tag follows the addresses; all other bytes are the same, from either side. */

@@ -134,15 +134,19 @@ class _Fitting:
         calibrated = (count * max(ratio, 1.0) + FEW_RUNS) / (count + FEW_RUNS)
         sure = len(self.model.chain.stages) == 1 or improves(gain, CHANCE_OF_CHAIN)
         doubt = DOUBT if self.model.higher_is_better and not sure else 0.0  # a latency has a second model beside it
+        noise = self._noise * (1.0 if self._repeated else correction.noise_factor)
         return replace(
             measured, rule=correction.rules[0][0], correction=correction, widening=float(np.sqrt(calibrated * few)),
-            doubt=doubt, assumed=rules[0][0],
+            noise=noise, doubt=doubt, assumed=rules[0][0],
         )  # fmt: skip
 
     @property
+    def _repeated(self) -> bool:
+        return any(len(repeat) > 1 for repeat in self.runs.repeats)
+
+    @property
     def _noise(self) -> float:
-        repeated = any(len(repeat) > 1 for repeat in self.runs.repeats)
-        return self.runs.spread if repeated else self.model.noise
+        return self.runs.spread if self._repeated else self.model.noise
 
 
 def improves(gain: Floats, chance: float) -> bool:

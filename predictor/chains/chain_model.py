@@ -146,8 +146,9 @@ class ClosedLoopModel:
     once, or wait for the next period, or for the one after it. Which of these holds follows from how many answers come
     in a period, and hardly from the percentile of any NF alone. So the runs of the chain show a falling function of the
     throughput, and the predicted throughput where a setting is on it. Either model errs where the other one does not:
-    the prediction is their geometric mean, weighted in favour of the falling function, and the interval contains that
-    of the latency's model around either.
+    the prediction is their geometric mean, weighted in favour of the falling function. The interval contains that of
+    the latency's model around either, and the falling function over that of the throughput: a run beside a step may be
+    on either side of it.
 
     Where the predicted throughput is below or above that of all runs by more than a measurement's noise, they show
     nothing of the function: the latency's model predicts alone, and the row is marked as extrapolated."""
@@ -162,11 +163,14 @@ class ClosedLoopModel:
         kpps, falling = self._falling()
         if not len(kpps):
             return found
-        reached, noise = np.log(self.throughput.predict(columns).predicted), self.throughput.noise
+        expected, noise = self.throughput.predict(columns, coverage=coverage), self.throughput.noise
+        reached = np.log(expected.predicted)
         beyond = (reached < kpps[0] - noise) | (reached > kpps[-1] + noise)
         shown = ~beyond & (kpps[0] < kpps[-1])  # runs of a single throughput show no function of it
         apart = np.where(shown, np.interp(reached, kpps, falling) - np.log(found.predicted), 0.0)
         low, high = found.low * np.exp(np.minimum(apart, 0)), found.high * np.exp(np.maximum(apart, 0))
+        least, most = (np.exp(np.interp(np.log(ends), kpps, falling)) for ends in (expected.high, expected.low))
+        low, high = np.where(shown, np.minimum(low, least), low), np.where(shown, np.maximum(high, most), high)
         predicted, extrapolated = found.predicted * np.exp(FALLING_WEIGHT * apart), found.extrapolated | beyond
         return replace(found, predicted=predicted, low=low, high=high, extrapolated=extrapolated)
 

@@ -149,6 +149,11 @@ class Correction:
         return np.asarray(outlying < 0.5)
 
     @property
+    def noise_factor(self) -> float:
+        """How many times as noisy as its NFs alone the chain is, as the runs show it: the root of the mean square."""
+        return float(np.sqrt(self.probabilities @ [hypothesis.tried.noise_factor**2 for hypothesis in self.hypotheses]))
+
+    @property
     def rules(self) -> list[tuple[CompositionRule, float]]:
         """The rules with their probabilities, the most probable first."""
         probability: dict[CompositionRule, float] = {}

@@ -166,6 +166,7 @@ def test_options_that_chains_would_ignore_are_refused(tmp_path: Path) -> None:
         chains.run(out=tmp_path, pair=["NAT"])
 
 
+@pytest.mark.long
 def test_chains_that_cannot_be_predicted_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -230,11 +231,14 @@ def test_the_least_allocation_is_judged_by_a_sweep_of_other_runs() -> None:
     wrong = [np.append(values[1:], 2 * values[0]) for values in repeats]
     noisy = chain_prediction.RepeatedChain(chain.names, shares, wrong)
     assert judge(Model(1.0), noisy, 2) == {"scaled_pct": 100.0, "swept_pct": 0.0}
+    order = chain_prediction.MeasuredOrder(chain.names, shares, repeats, ["a", "b"])
+    assert [list(kind.allocated(np.array([0.3, 0.4]))) for kind in (chain, order)] == [[0.3, 0.35, 0.4], [0.3, 0.4]]
     sizes = chain_prediction.RepeatedChain(["a.cpu", "packet_size"], shares * [1, 512], repeats)
     for other in (chain_prediction.RepeatedChain(chain.names, shares[1:], repeats[1:]), sizes):
         assert judge(Model(1.0), other) == {}
 
 
+@pytest.mark.long
 def test_random_gpus_are_simulated_ones_with_other_times() -> None:
     """Their sizes stay, all else is up to twice as large or small; the same number is the same card. Too high a rate is
     never kept on it."""

@@ -123,6 +123,7 @@ def test_testbeds_and_notes_are_sentences(name: str, results: Results) -> None:
 
 
 @pytest.mark.parametrize("name", [one for one in EACH if one.values[0] in SCORES])
+@pytest.mark.long
 def test_tables_of_errors_have_the_three_metrics(name: str, results: Results) -> None:
     """MAPE and both accuracies; ours are complete, and each has a column of published numbers."""
     table = results(name)[1].table

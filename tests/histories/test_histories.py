@@ -25,6 +25,7 @@ from tests.postgres import cluster, needs_postgres
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_neither_a_restart_nor_what_was_taken_back_changes_a_decision(tmp_path: Path, seed: int) -> None:
     """200 events, on an engine that decides on nothing else, and on one that also decides on other events, which are

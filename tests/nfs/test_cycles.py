@@ -48,10 +48,10 @@ def test_packets_that_a_function_drops_are_not_charged_to_those_behind_it() -> N
         (["ACL,Nat"], "ACL,Nat: no function 'Nat'", "hint: nf-run --list"),
         (["ACL,"], "ACL,: no function ''", "hint: nf-run --list"),
         ([",".join(["Null"] * 9)], "more than 8 functions", ""),
-        (["--flows", "many"], "--flows many", "hint: a number from 1 to "),
-        (["--flows"], "--flows has no value", "hint: a number from 1 to "),
-        (["--packet-size", "63"], "--packet-size 63", "hint: a number from 64 to 1518"),
-        (["--chain"], "no option --chain", "hint: --help"),
+        (["--flows", "many"], '--flows: "many" is not a whole number from 1 to 1000000', "hint: cycles --help"),
+        (["--flows"], "option '--flows' requires an argument", "hint: cycles --help"),
+        (["--packet-size", "63"], '--packet-size: "63" is not a whole number from 64 to 1518', "hint: cycles --help"),
+        (["--table"], "unrecognized option '--table'", "hint: cycles --help"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: list[str], fault: str, hint: str) -> None:

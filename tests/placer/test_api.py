@@ -40,6 +40,7 @@ def frame() -> pd.DataFrame:
 class TestShown:
     """What a notebook shows."""
 
+    @pytest.mark.long
     def test_no_object_that_a_result_leads_to_is_longer_than_a_page(self, result: placer.PlacementResult) -> None:
         """Objects of the project that public attributes and collections lead to, down to the models of each NF."""
         seen: dict[int, object] = {}

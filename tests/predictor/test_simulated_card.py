@@ -253,6 +253,7 @@ def test_rows_off_trend_do_no_harm(measured: Profile, trained_on_hardware: Model
     assert np.abs(_errors(without, runs) - _errors(trained_on_hardware, runs)).max() < 0.03
 
 
+@pytest.mark.long
 def test_calibrated_leaving_one_out(measured: Profile, trained_on_hardware: Models, runs: pd.DataFrame) -> None:
     """With the other runs as co-runs.csv, each is predicted within 2 % on average."""
     nf, model = measured.nfs["FlowMonitor"], trained_on_hardware.models["FlowMonitor"]

@@ -348,6 +348,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 @pytest.mark.parametrize("left", [1, 120, *(pytest.param(further, marks=pytest.mark.long) for further in (2, 40))])
+@pytest.mark.long
 def test_a_testbed_that_fails_meanwhile_is_resumed(tmp_path: Path, whole: tuple[Path, int], left: int) -> None:
     """Also at one of the last runs: what is missing is not taken for refused; the result is that of one go."""
     out, runs = whole

@@ -43,6 +43,7 @@ def lines(folder: Path, file: str) -> list[str]:
     return (folder / file).read_text().splitlines()
 
 
+@pytest.mark.long
 def test_further_runs_are_added_to_those_of_the_default_number(several: Profile, tmp_path: Path) -> None:
     """Two thirds of the quota without `cores` is the same profile, but for cells of the new columns; `cores` adds to it
     afterwards as if it had been given at once."""
@@ -59,6 +60,7 @@ def test_further_runs_are_added_to_those_of_the_default_number(several: Profile,
     assert bytes_of(tmp_path / "p") == bytes_of(several.source)
 
 
+@pytest.mark.long
 def test_the_quota_is_over_all_numbers_of_cores(several: Profile) -> None:
     """Each further number has half of its runs alone, the others beside mem-bench and accelerator benches."""
     shares = divide_cores(QUOTA, paced=True)
@@ -105,12 +107,14 @@ def test_rates_are_shares_of_what_an_nf_carries_on_its_cores(several: Profile) -
     assert np.median(abs(shares - 0.55)) < 0.4 and 0.02 < shares.min() < 0.3 and 0.8 < shares.max() < 4
 
 
+@pytest.mark.long
 def test_the_runs_of_an_nf_do_not_depend_on_the_others_that_are_profiled(several: Profile, alone: Profile) -> None:
     nat, beside = alone.nfs["NAT"], several.nfs["NAT"]
     pd.testing.assert_frame_equal(nat.on_cores(4).memory, beside.on_cores(4).memory)
     pd.testing.assert_frame_equal(nat.loads.drop(columns="run"), beside.loads.drop(columns="run"))
 
 
+@pytest.mark.long
 def test_the_same_call_resumes(alone: Profile, tmp_path: Path) -> None:
     """A testbed that ends on further cores, and then at rates, loses nothing; the bytes are those of one call."""
 

@@ -52,6 +52,7 @@ def test_a_second_profiling_keeps_the_files_of_the_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("renames", [0, 3, *(pytest.param(further, marks=pytest.mark.long) for further in (1, 5))])
+@pytest.mark.long
 def test_a_kill_while_a_profile_is_written_again_loses_nothing(tmp_path: Path, renames: int) -> None:
     """Each file is the old or the new one, the user's files stay, and the same command completes the profile."""
     out = tmp_path / "p"

@@ -197,6 +197,7 @@ TWO_NFS = description(nfs=[{"name": "counter", "cores": 2}, {"name": "other", "c
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_kills_at_random_moments_change_nothing(tmp_path: Path, kills: int) -> None:
     """The profile has the bytes of an undisturbed run, and each kill lost one run at most."""
     log, rng = tmp_path / "log", random.Random(7)
@@ -312,6 +313,7 @@ def test_journals_of_two_machines_make_one_profile(tmp_path: Path) -> None:
     assert all(isinstance(load, Workload) for loads in testbed.requests for load in loads)
 
 
+@pytest.mark.long
 def test_contradicting_journals_are_not_merged(tmp_path: Path) -> None:
     """Other answers to the same request, another seed, another testbed, and what is no journal are refused whole."""
     profile(ToyTestbed(), tmp_path / "a", quota=60)

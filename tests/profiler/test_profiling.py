@@ -50,6 +50,7 @@ def test_an_nf_has_as_many_runs_as_its_quota(simulated: Profile, foreign: Profil
     assert 2 * 160 - 10 < _runs(simulated) + solo_runs_of_others <= 2 * 160 and _runs(foreign) <= 5 * 80
 
 
+@pytest.mark.long
 def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
     """A tenth of the quota is for co-locations at random traffic that fit the NIC, the NF first."""
     cores = {nf.name: nf.cores for nf in SimulatedTestbed().describe().nfs}
@@ -66,6 +67,7 @@ def test_co_locations_of_nfs_are_run_twice(simulated: Profile) -> None:
             assert (abs(ratio - 1) < 0.1).all() and (ratio != 1).all()
 
 
+@pytest.mark.long
 def test_accelerators_need_few_runs(simulated: Profile, foreign: Profile) -> None:
     """Fewer than ten co-runs per accelerator, at two service demands or more, and light competitors among them."""
     for nf in [*simulated.nfs.values(), *foreign.nfs.values()]:
@@ -75,6 +77,7 @@ def test_accelerators_need_few_runs(simulated: Profile, foreign: Profile) -> Non
             assert table.competitor_kpps.notna().sum() >= 2
 
 
+@pytest.mark.long
 def test_light_competitors_offer_less_than_the_accelerator_carries(foreign: Profile) -> None:
     """The offered rate of a light competitor times its service time is a share of the accelerator's time."""
     table = foreign.nfs["tls-proxy"].accelerators["crypto"]
@@ -92,6 +95,7 @@ def test_service_time_is_the_inverse_of_throughput(foreign: Profile) -> None:
     assert foreign.benches[foreign.benches.bench == "mem-bench"].crypto_service_ms.isna().all()
 
 
+@pytest.mark.long
 def test_memory_of_accelerator_nfs_is_measured_with_the_least_matches(simulated: Profile) -> None:
     """Every memory row of an NF that uses an accelerator has no matches; its solo rows span the whole range."""
     gateway = simulated.nfs["IPCompGateway"]

@@ -30,6 +30,7 @@ RUN_WITH_FLOWS = (
 )
 
 
+@pytest.mark.long
 def test_a_served_testbed_answers_as_in_the_same_process() -> None:
     """The simulated card behind the protocol gives the same truth, the same noise and obeys the same seeds."""
     loads = [

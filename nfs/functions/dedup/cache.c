@@ -10,10 +10,7 @@ int cache_create(struct cache *cache, const char *name, uint32_t size)
 	cache->newest = 0;
 	cache->payloads = nf_zalloc_for(name, size * sizeof(*cache->payloads));
 	cache->bytes = nf_zalloc_for(name, size * sizeof(*cache->bytes));
-	if (cache->payloads && cache->bytes)
-		return 0;
-	cache_destroy(cache);
-	return -ENOMEM;
+	return cache->payloads && cache->bytes ? 0 : -ENOMEM;
 }
 
 void cache_destroy(struct cache *cache)

@@ -23,7 +23,7 @@ struct cache {
 	uint8_t (*bytes)[DEDUP_MOST];
 };
 
-/* 0, or a negative errno after printing why in the name of `name`. */
+/* 0, or a negative errno after printing why in the name of `name`; it is destroyed either way. */
 int cache_create(struct cache *cache, const char *name, uint32_t size);
 void cache_destroy(struct cache *cache);
 

@@ -29,7 +29,6 @@ int decoder_create(struct decoder *decoder, const char *name, uint32_t size, uin
 	if (decoder->places)
 		return 0;
 	fprintf(stderr, "%s: no memory for hashes: %s\n", name, rte_strerror(rte_errno));
-	cache_destroy(&decoder->cache);
 	return -ENOMEM;
 }
 

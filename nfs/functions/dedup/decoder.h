@@ -19,7 +19,7 @@ enum decoded {
 	DECODED_DAMAGED, /* it is not what an encoder writes, or not the original */
 };
 
-/* 0, or a negative errno after printing why in the name of `name`. */
+/* 0, or a negative errno after printing why in the name of `name`; it is destroyed either way. */
 int decoder_create(struct decoder *decoder, const char *name, uint32_t size, uint64_t seed);
 void decoder_destroy(struct decoder *decoder);
 

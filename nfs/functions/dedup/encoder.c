@@ -105,7 +105,6 @@ int encoder_create(struct encoder *encoder, const char *name, uint32_t size, uin
 	if (encoder->streams.streams && cache_create(&encoder->cache, name, size) == 0 &&
 	    fingerprints_create(&encoder->fingerprints, name, size, seed) == 0)
 		return 0;
-	encoder_destroy(encoder);
 	return -ENOMEM;
 }
 

@@ -106,6 +106,7 @@ struct plan {
 	struct sample samples[DEDUP_MOST_SAMPLES];
 };
 
+/* As decoder_create(). */
 int encoder_create(struct encoder *encoder, const char *name, uint32_t size, uint64_t seed,
 		   uint8_t depth);
 void encoder_destroy(struct encoder *encoder);

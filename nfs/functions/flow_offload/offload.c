@@ -25,5 +25,6 @@ bool flow_offload_create(struct flow_offload *offload, uint32_t connections, int
 
 void flow_offload_destroy(struct flow_offload *offload)
 {
-	offload->backend->destroy(offload->state);
+	if (offload->backend)
+		offload->backend->destroy(offload->state);
 }

@@ -54,6 +54,8 @@ struct ipsec_cipher *ipsec_cipher_create(const char *of, const struct ipsec_keys
 
 void ipsec_cipher_destroy(struct ipsec_cipher *cipher)
 {
+	if (!cipher)
+		return;
 	EVP_CIPHER_CTX_free(cipher->aes);
 	EVP_MD_CTX_free(cipher->inner);
 	EVP_MD_CTX_free(cipher->outer);

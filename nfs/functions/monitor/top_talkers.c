@@ -19,10 +19,7 @@ int top_talkers_create(struct top_talkers *top, const char *name, uint32_t most)
 		.most = most,
 		.mask = buckets - 1,
 	};
-	if (top->talkers && top->buckets && top->heap)
-		return 0;
-	top_talkers_destroy(top);
-	return -ENOMEM;
+	return top->talkers && top->buckets && top->heap ? 0 : -ENOMEM;
 }
 
 void top_talkers_destroy(struct top_talkers *top)

@@ -31,7 +31,7 @@ struct top_talkers {
 	uint64_t replaced; /* flows that lost their counter */
 };
 
-/* Room for `most` flows. 0, or -ENOMEM after printing why. */
+/* Room for `most` flows. 0, or -ENOMEM after printing why; they are destroyed either way. */
 int top_talkers_create(struct top_talkers *top, const char *name, uint32_t most);
 void top_talkers_destroy(struct top_talkers *top);
 

@@ -6,12 +6,12 @@
  *
  * Packets are no frames but sequence numbers, which kernels write into their results.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/command_line.h"
 #include "core/random.h"
 #include "gpu/host/runtime.h"
 
@@ -40,8 +40,7 @@ static const char help[] =
 
 struct options {
 	const char *backend;
-	uint64_t tasks;
-	u32 sms, executors, batch, packets;
+	u32 tasks, sms, executors, batch, packets;
 	bool rebatch;
 };
 
@@ -68,78 +67,21 @@ static void finish(void *state, const struct gpu_item *item, const struct gpu_sl
 	flow->wrong += number != flow->back || !result || result->length != (u32)number;
 }
 
-static bool read_number(const char *option, const char *text, uint64_t most, uint64_t *value)
-{
-	char *end;
-
-	*value = strtoull(text, &end, 10);
-	if (end != text && *end == '\0' && *text != '-' && *value > 0 && *value <= most)
-		return true;
-	fprintf(stderr, "nf-gpu-tasks: --%s: \"%s\" is no number from 1 to %" PRIu64 "\n", option,
-		text, most);
-	return false;
-}
-
-enum { BACKEND = 256, TASKS, SMS, EXECUTORS, BATCH, PACKETS, REBATCH, HELP };
-static const struct option known[] = {
-	{"backend", required_argument, NULL, BACKEND},
-	{"tasks", required_argument, NULL, TASKS},
-	{"sms", required_argument, NULL, SMS},
-	{"executors", required_argument, NULL, EXECUTORS},
-	{"batch", required_argument, NULL, BATCH},
-	{"packets", required_argument, NULL, PACKETS},
-	{"rebatch", no_argument, NULL, REBATCH},
-	{"help", no_argument, NULL, HELP},
-	{NULL, 0, NULL, 0},
-};
-
-static bool take_number(struct options *options, int option, const char *name)
-{
-	const uint64_t most[] = {[TASKS - TASKS] = UINT32_MAX,
-				 [SMS - TASKS] = GPU_MOST_SMS,
-				 [EXECUTORS - TASKS] = 1024,
-				 [BATCH - TASKS] = MOST_BATCH,
-				 [PACKETS - TASKS] = MOST_BATCH};
-	u32 *const places[] = {[SMS - TASKS] = &options->sms,
-			       [EXECUTORS - TASKS] = &options->executors,
-			       [BATCH - TASKS] = &options->batch,
-			       [PACKETS - TASKS] = &options->packets};
-	uint64_t value;
-
-	if (!read_number(name, optarg, most[option - TASKS], &value))
-		return false;
-	if (option == TASKS)
-		options->tasks = value;
-	else
-		*places[option - TASKS] = (u32)value;
-	return true;
-}
-
-/* 0; or 1 after the help, 2 after printing what is wrong. */
 static int read_options(struct options *options, int argc, char **argv)
 {
-	int option, index = 0;
-	bool right = true;
+	const struct command_option known[] = {
+		{"backend", .text = &options->backend},
+		{"tasks", .number = &options->tasks, .least = 1, .most = UINT32_MAX},
+		{"sms", .number = &options->sms, .least = 1, .most = GPU_MOST_SMS},
+		{"executors", .number = &options->executors, .least = 1, .most = 1024},
+		{"batch", .number = &options->batch, .least = 1, .most = MOST_BATCH},
+		{"packets", .number = &options->packets, .least = 1, .most = MOST_BATCH},
+		{"rebatch", .flag = &options->rebatch},
+		{0},
+	};
+	const struct command_line line = {"nf-gpu-tasks", help, known};
 
-	while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
-		if (option == HELP) {
-			fputs(help, stdout);
-			return 1;
-		}
-		if (option == BACKEND)
-			options->backend = optarg;
-		else if (option == REBATCH)
-			options->rebatch = true;
-		else if (option == '?')
-			right = false;
-		else
-			right &= take_number(options, option, known[index].name);
-	}
-	if (optind < argc) {
-		fprintf(stderr, "nf-gpu-tasks: arguments are options: see --help\n");
-		right = false;
-	}
-	return right ? 0 : 2;
+	return command_line_read(&line, argc, argv);
 }
 
 static struct gpu_runtime *start(const struct options *options, struct flow *flows)
@@ -256,10 +198,10 @@ int main(int argc, char **argv)
 	uint64_t submitted[FUNCTIONS] = {0}, begin_ns;
 	struct gpu_runtime *runtime;
 	bool right;
-	const int wrong = read_options(&options, argc, argv);
+	const int result = read_options(&options, argc, argv);
 
-	if (wrong)
-		return wrong == 1 ? 0 : 2;
+	if (result != COMMAND_LINE_READ)
+		return result;
 	if (!gpu_backend_find(options.backend)) {
 		fprintf(stderr, "nf-gpu-tasks: --backend: %s: not built\nhint: one of",
 			options.backend);

@@ -161,6 +161,7 @@ def test_nfs_run_as_those_that_the_rack_names() -> None:
     assert one.mbps == pytest.approx(plan.chains[0].rate_mbps, rel=0.01)
 
 
+@pytest.mark.long
 def test_neighbours_with_little_to_do_run_at_the_rates_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain at a tenth of what its core carries is offered that rate, and takes all that it can for itself."""
     seen: list[list[ChainLoad]] = []

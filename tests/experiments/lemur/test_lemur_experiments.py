@@ -40,6 +40,7 @@ def test_a_result_is_complete(name: str, results: Results) -> None:
     refuse_incomplete(*results[name], PAPER)
 
 
+@pytest.mark.long
 def test_figure_2_counts_what_is_placed(results: Results) -> None:
     """Chains 1, 2 and 3 at the two smallest least rates: a core each is enough only by cycles alone."""
     table = results["lemur-figure2"][1].table.set_index("strategy")
@@ -50,6 +51,7 @@ def test_figure_2_counts_what_is_placed(results: Results) -> None:
     assert list(rates["t_min_gbps"].round(3)) == [2.543, 5.087]
 
 
+@pytest.mark.long
 def test_figure_3a_has_half_the_rate_on_one_server(results: Results) -> None:
     table = results["lemur-figure3a"][1].table
     assert list(table.loc[0, ["one_server_gbps", "two_servers_gbps"]]) == [11.3, 22.96]

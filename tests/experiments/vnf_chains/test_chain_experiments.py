@@ -95,6 +95,7 @@ def test_table_4_has_the_printed_errors(results: Results) -> None:
     assert (table["mape_pct"].astype(float) < 5).all() and (table["corrected_mape_pct"].astype(float) < 5).all()
 
 
+@pytest.mark.long
 def test_scaling_has_our_allocations_and_the_papers(results: Results) -> None:
     """Three methods of each chain; the paper's 11 iterations and one; what is reached is what was run."""
     table = results("chains-scaling")[1].table
@@ -107,6 +108,7 @@ def test_scaling_has_our_allocations_and_the_papers(results: Results) -> None:
     assert (shot["total_cpu"].to_numpy(float) <= greedy["total_cpu"].to_numpy(float)).all()
 
 
+@pytest.mark.long
 def test_a_target_that_is_missed_is_marked(folder: Path, tmp_path: Path) -> None:
     """By more than the noise; a target for which there is no allocation, too."""
     table = pd.read_csv(folder / "scaling.csv")
@@ -128,6 +130,7 @@ def test_without_scaling_runs_only_the_tables_run(folder: Path, tmp_path: Path) 
         find_experiment("chains-scaling").run(Setting(chains=tmp_path))
 
 
+@pytest.mark.long
 def test_allocations_are_found_among_recorded_runs() -> None:
     """Where every combination of shares was recorded, what is allocated has been run: the first run of each setting
     chooses, and what it reaches is the mean of the others."""

@@ -281,7 +281,7 @@ def test_a_switch_that_dies_is_noticed(server: Path, tmp_path: Path) -> None:
         ("a: Null\na -> out 1/3\na -> out 1e-1\n", (), ["a.chain:3: 1e-1: a share is a number or fraction"]),
         ("a: Null\n", ("--cores", "0"), ['nf-server: --cores: "0" is not a whole number from 1 to 32']),
         ("a: Null\n", ("--pin", "0,1"), ['nf-server: --pin: "0,1" is not a list of 1 processors', "hint: such as 2"]),
-        ("a: Null\nnsh 1 2 -> a\n", ("more",), ["nf-server: arguments are options: see --help"]),
+        ("a: Null\nnsh 1 2 -> a\n", ("more",), ["nf-server: more: arguments are options"]),
         ("a: LB table=12\nnsh 1 2 -> a\n", (), ["LB: table 12 is neither a prime", "a.chain:1: a cannot be created"]),
     ],
 )

@@ -90,15 +90,15 @@ def test_bad_input_is_refused_by_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--spec is missing"),
-        (["--spec", "x"], "--in is missing"),
-        (["--spec", "x", "--in", "x", "--out", "y", "--link", "s0"], "--link s0: expected NAME=FILE"),
-        (["--spec", "x", "--link", "a=b", "--link", "a=c"], "expected a name that no other link has"),
-        (["--spec", "x", "--in-flight", "17"], "--in-flight 17: expected 1 to 16"),
+        ([], "--spec is needed"),
+        (["--spec", "x"], "--in is needed"),
+        (["--spec", "x", "--in", "x", "--out", "y", "--link", "s0"], '--link: "s0" is not NAME=FILE'),
+        (["--spec", "x", "--link", "a=b", "--link", "a=c"], '--link: "a" is the name of another link'),
+        (["--spec", "x", "--in-flight", "17"], '--in-flight: "17" is not a whole number from 1 to 16'),
         (["--spec", "none", "--check"], "none: No such file or directory"),
-        (["--spec", "x", "--in", "x", "--out", "/dev/null"], "--out /dev/null: exists, and is not a file"),
-        (["--spec", "x", "--in", "x", "--out", "y", "--report", "."], "--report .: exists, and is not a file"),
-        (["there"], "there: is no option"),
+        (["--spec", "x", "--in", "x", "--out", "/dev/null"], '--out: "/dev/null" exists, and is not a file'),
+        (["--spec", "x", "--in", "x", "--out", "y", "--report", "."], '--report: "." exists, and is not a file'),
+        (["there"], "there: arguments are options"),
     ],
 )
 def test_bad_options_are_refused(nf_switch: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

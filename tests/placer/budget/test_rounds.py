@@ -94,6 +94,7 @@ def test_what_does_not_fit_is_refused(
     assert ended.status == 2 and message in ended.stderr and bytes_of(trained / "profile") == before
 
 
+@pytest.mark.long
 def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Path) -> None:
     """The models know it, but they cannot be trained again."""
     shutil.copytree(trained / "profile", tmp_path / "p")
@@ -102,6 +103,7 @@ def test_an_nf_that_is_not_in_the_profile_is_refused(trained: Path, tmp_path: Pa
         open_rounds(str(trained / "arrivals.csv"), trained / "models", tmp_path / "p", lambda line: None)
 
 
+@pytest.mark.long
 def test_rows_and_columns_are_skipped_on_request(trained: Path, tmp_path: Path) -> None:
     """The call is that of the plain arrivals, which it resumes; without the option, they are refused."""
     header, *rows = (trained / "arrivals.csv").read_text().splitlines()

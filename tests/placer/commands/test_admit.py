@@ -9,6 +9,8 @@ import pytest
 from placer.gpu.registry import METHODS
 from tests.placer.commands.conftest import Placer, refuse
 
+pytestmark = pytest.mark.long  # the kernels of admission take half a minute to compile
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SLOS, GPU = EXAMPLES / "slos.jsonl", EXAMPLES / "gpu.json"
 
@@ -45,7 +47,6 @@ def answer(placer: Placer, folder: Path, *more: object) -> dict[str, Any]:
     return dict(json.loads(stdout))
 
 
-@pytest.mark.long
 def test_json_is_the_answer(placer: Placer, small: Path) -> None:
     """Its keys are those of CONTRACTS 10, and no more."""
     found = answer(placer, small, "--method", "grus")
@@ -162,7 +163,6 @@ def hashes(tmp_path: Path) -> Path:
     return tmp_path / "slos.jsonl"
 
 
-@pytest.mark.long
 def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes: Path) -> None:
     """An answer is of the same form as by a device; the table has the p99 of what is admitted."""
     ended = placer("admit", hashes, "--models", toy_gpu / "models", "--method", PREDICTED, "--format", "json")
@@ -174,7 +174,6 @@ def test_models_admit_by_the_predicted_p99(placer: Placer, toy_gpu: Path, hashes
     assert table.splitlines()[-1].startswith("1 of 2 SLOs admitted by predicted p99 in ")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("more", [["--explain"], ["--certificate", "c.json"]])
 def test_what_speaks_of_a_device_is_refused_beside_predictions(toy_gpu: Path, hashes: Path, more: list[str]) -> None:
     """Explanations and certificates count by the formulas of a device."""

@@ -211,6 +211,7 @@ def test_a_chain_of_a_hundred_nfs_is_placed(placer: Placer, small: Path) -> None
 PLACE_QUIETLY = ["chain", "place", EXAMPLES / "edge.chains", "--rack", EXAMPLES / "rack.toml", "--quiet"]
 
 
+@pytest.mark.long
 def test_a_report_is_written_beside_the_table(placer: Placer, tmp_path: Path) -> None:
     """It needs no network, and names the command that makes it again."""
     file = tmp_path / "rack.html"

@@ -86,6 +86,7 @@ def test_response_times_are_those_of_the_slowest(placer: Placer, tmp_path: Path)
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_json_says_what_was_found(placer: Placer, lab: Path) -> None:
     found = json.loads(placer(*options(lab, "--measured", lab / "K.csv", "--format", "json")).stdout)
     assert (found["y"], found["corrected"], found["measured"]) == ("kpps", True, 8)
@@ -250,6 +251,7 @@ def test_standard_input_is_one_file(lab: Path) -> None:
     assert "<stdin>: is named for several files" in refuse(*options(lab, "--at", "-", "--measured", "-"))
 
 
+@pytest.mark.long
 def test_a_latency_goes_in_steps_of_its_throughput(placer: Placer, lab: Path) -> None:
     """Above 18 kpps, requests are answered within 5 ms, below they wait for the next period, 40 ms: no NF alone shows
     where the step is. Settings on either side; rows of one measure only are left out."""

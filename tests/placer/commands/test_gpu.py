@@ -15,6 +15,8 @@ from profiles import InputError, TrafficProfile
 from tests.placer.commands.conftest import Placer, refuse
 from tests.profiler.gpu.toy_gpu import ToyGpu, ToyTimes, toy_description
 
+pytestmark = pytest.mark.long  # the kernels of admission take half a minute to compile
+
 TOY = f"exec:{sys.executable} -m tests.profiler.gpu.toy_program"
 TRAFFIC = toy_description().traffic
 
@@ -69,7 +71,6 @@ def test_models_that_were_loaded_are_saved_with_the_same_bytes(saved: Path, tmp_
     assert files and all((saved / one).read_bytes() == (tmp_path / "again" / one).read_bytes() for one in files)
 
 
-@pytest.mark.long
 def test_the_commands_go_from_a_testbed_to_predictions(placer: Placer, saved: Path, tmp_path: Path) -> None:
     """The server is reached by exec: and its profile is that of the server in this process."""
     status, _, err = placer("profile", "--testbed", TOY, "--out", tmp_path / "p", "--quota", 70, "--nf", "hash")
@@ -117,7 +118,6 @@ def test_what_cannot_be_predicted_is_refused(
     assert fault in refuse("predict", "--models", saved, "--scenarios", _scenarios(tmp_path / "s.jsonl", [workload]))
 
 
-@pytest.mark.long
 def test_options_of_nics_are_refused(placer: Placer, profile: Path, saved: Path, tmp_path: Path) -> None:
     status, _, err = placer("train", profile, "--out", tmp_path / "m", "--predictor", "tomur")
     assert status == 2 and "--predictor: is for profiles of NICs" in err

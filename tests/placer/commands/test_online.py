@@ -160,6 +160,7 @@ def test_a_fleet_begins_with_a_plan(placer: Placer, trace: Path, plan: Path) -> 
     )
 
 
+@pytest.mark.long
 def test_a_plan_keeps_what_the_trace_says_already_runs(placer: Placer, trace: Path, plan: Path, tmp_path: Path) -> None:
     """With the NIC of the plan for the last instance the fleet begins; with another one it is refused."""
     *before, last = trace.read_text(encoding="utf-8").splitlines()

@@ -52,6 +52,7 @@ for line in sys.stdin:
         ),
     ],
 )
+@pytest.mark.long
 def test_a_signal_ends_the_testbed_with_every_process_that_it_started(
     tmp_path: Path, number: signal.Signals, busy: bool
 ) -> None:
@@ -110,6 +111,7 @@ def _ended(process: int) -> bool:
 SERVER = ("profile", "--testbed", "simulated:server")
 
 
+@pytest.mark.long
 def test_chains_are_profiled_into_a_folder(tmp_path: Path, placer: Placer) -> None:
     """The placement that the user names, with its NFs alone; results in files, progress on stderr."""
     arguments = ("--out", tmp_path / "p", "--chain", "Tunnel|Tunnel", "--repeats", 1)
@@ -145,6 +147,7 @@ def profile(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_latency_is_trained_with_all_else(profile: Path, tmp_path: Path, placer: Placer) -> None:
     """Its errors are on stderr, and its model in a file of its own; the same command, the same bytes."""
     status, out, err = placer("train", profile, "--out", tmp_path / "m", "--predictor", "slomo")
@@ -158,6 +161,7 @@ def test_latency_is_trained_with_all_else(profile: Path, tmp_path: Path, placer:
         assert one == other
 
 
+@pytest.mark.long
 def test_a_fitted_curve_of_the_user_is_not_replaced(profile: Path, tmp_path: Path, placer: Placer) -> None:
     """Which of two would count is not known."""
     latency = (profile / "Tunnel" / "latency.csv").rename(tmp_path / "latency.csv")

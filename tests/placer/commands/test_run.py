@@ -60,6 +60,7 @@ def test_named_and_owned_nics(placer: Placer, short: Path, tmp_path: Path) -> No
     assert "to_buy" not in placer(*given, "--format", "csv").stdout
 
 
+@pytest.mark.long
 def test_spare_nics_are_in_the_cost_and_in_the_plan_file(placer: Placer, short: Path, tmp_path: Path) -> None:
     """Not in the wastage; and a plan without NICs for a failure comes last."""
     fleet, plan = tmp_path / "fleet.toml", tmp_path / "plan.csv"

@@ -76,6 +76,7 @@ def test_a_database_that_cannot_be_reached_is_refused_without_its_password() -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_it_stops_when_it_is_asked_to_and_continues_where_it_was(
     placer: Placer, tmp_path: Path, number: signal.Signals, given: tuple[str, ...]
 ) -> None:

@@ -206,6 +206,7 @@ def test_a_certificate_is_accepted(certificate: dict[str, Any], tmp_path: Path, 
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["grus", "g-net"])
 def test_what_placer_admit_writes_is_accepted(method: str, tmp_path: Path, placer: Placer) -> None:
     """The certificate of the example, with the files that it is about."""

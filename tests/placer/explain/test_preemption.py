@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def takes(fleet: Fleet, kinds: Sequence[NicKind], one: Arrival) -> bool:
 
 @settings(deadline=None)
 @given(placed())
+@pytest.mark.long
 def test_no_smaller_and_no_lower_set_would_do(
     drawn: tuple[tuple[NicKind, ...], list[tuple[Arrival, int]], Arrival],
 ) -> None:

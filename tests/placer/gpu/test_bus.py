@@ -19,6 +19,8 @@ from placer.gpu.plan import Admission, LatencySlo
 from placer.gpu.tables import slo_arrays
 from tests.placer.gpu.instances import broken_rules, small_gpu
 
+pytestmark = pytest.mark.long  # the kernels of admission take half a minute to compile
+
 Arrivals = Sequence[Sequence[Fraction]]  # times at which each stream's batches arrive, in ascending order
 
 
@@ -58,7 +60,6 @@ def test_waits_of_recurring_transfers_by_hand(transfer, period, earlier, periods
     assert sporadic_wait(transfer, period, earlier, periods, blocking) == pytest.approx(wait)
 
 
-@pytest.mark.long
 @given(st.integers(0, 10_000))
 def test_the_wait_is_the_largest_over_a_long_run_of_instances(seed: int) -> None:
     """Searching far beyond the busy period, instance by instance, finds no longer wait."""

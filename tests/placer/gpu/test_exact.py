@@ -15,6 +15,8 @@ from placer.verify.admission import admission_case, admission_faults
 from tests.placer.gpu.exhaustive import most_admitted
 from tests.placer.gpu.instances import ARBITRATIONS, Generator, contended, slos_of, small_device, unseen
 
+pytestmark = pytest.mark.long  # the kernels of admission take half a minute to compile
+
 LONG_S = 30.0  # more than any of these cases needs
 
 

@@ -26,6 +26,8 @@ from tests.placer.gpu.instances import (
     with_another_sm,
 )
 
+pytestmark = pytest.mark.long  # the kernels of admission take half a minute to compile
+
 PRINTED = "grus-printed"
 HEURISTICS = ("grus", "grus-ns", "g-net", "baymax", "fixed-batch")
 

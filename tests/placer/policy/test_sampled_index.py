@@ -297,6 +297,7 @@ def test_what_a_trial_found_does_not_hold_for_other_models() -> None:
     assert margins[0] == margins[1]
 
 
+@pytest.mark.long
 def test_nics_whose_margins_are_surely_enough_are_not_checked(
     made_up_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

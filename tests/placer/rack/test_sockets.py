@@ -70,6 +70,7 @@ def shares(*n: int, cores: int = 1) -> tuple[Json, Json]:
 
 
 @pytest.mark.parametrize("nfs", [4, 6, 9])
+@pytest.mark.long
 def test_shared_cores_keep_the_time_limit(nfs: int) -> None:
     """There is a plan in time where turns on cores have too many options to compare, and where layouts are too many."""
     costs = {
@@ -139,6 +140,7 @@ def test_room_that_is_there_is_no_proof() -> None:
         assert faults_in(claims) == ["bound: the cores of node 0 may have room for all turns there"]
 
 
+@pytest.mark.long
 def test_changes_name_the_socket_and_the_nic() -> None:
     chains = {"chains": [chain("a", "X", t_min_mbps=13_000), chain("b", "X", t_min_mbps=500)]}
     read, on = chains_of(chains, "x"), rack_of(rack(NFS, with_nics(several(1, 1), 0, 1, mbps=14_000)), "x")

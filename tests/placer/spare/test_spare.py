@@ -229,6 +229,7 @@ def refuses(trace: list[Arrival], fleet: Catalogue, failures: int) -> bool:
 @pytest.mark.parametrize("name", RULES)
 @settings(deadline=None, max_examples=examples(60))
 @given(traces(most=9), FLEETS)
+@pytest.mark.long
 def test_any_nic_of_a_plan_may_fail(name: str, trace: list[Arrival], fleet: Catalogue) -> None:
     if not refuses(trace, fleet, 1):
         check(name, trace, fleet, 1)
@@ -237,6 +238,7 @@ def test_any_nic_of_a_plan_may_fail(name: str, trace: list[Arrival], fleet: Cata
 @pytest.mark.parametrize("name", RULES)
 @settings(deadline=None, max_examples=examples(60))
 @given(constrained_traces(), st.sampled_from((None, 1, 2)))
+@pytest.mark.long
 def test_groups_and_pools_hold_after_a_failure(name: str, trace: list[Arrival], count: int | None) -> None:
     check(name, trace, nics(*RACKS, count=count), 1)
 
@@ -292,6 +294,7 @@ def after(plan: Plan, takeover: Takeover) -> Plan:
         pytest.param("arrivals-500.csv", PLANNED, "tomur", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_any_nic_of_a_plan_of_equal_nics_may_fail_with_one_spare(
     recorded_catalogue: Catalogue, trace: str, strategy: str, predictor: str | None
 ) -> None:
@@ -300,6 +303,7 @@ def test_any_nic_of_a_plan_of_equal_nics_may_fail_with_one_spare(
     assert spare.added is not None and len(spare.added) <= 1
 
 
+@pytest.mark.long
 def test_free_capacity_takes_the_tenants_of_every_nic(recorded_catalogue: Catalogue) -> None:
     """By slomo, which ignores accelerators, the plan of 130 NICs has enough; a failure moves nothing else."""
     plan = plan_of(recorded_catalogue, "arrivals-500.csv", "contention-aware", "slomo")

@@ -154,6 +154,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return trace, json.loads(run(request, Progress(quiet=True)).certificate("planned"))
 
 
+@pytest.mark.long
 def test_the_command_checks_a_plan_of_the_recorded_card(
     recorded: tuple[Path, dict[str, Any]], tmp_path: Path, placer: Placer
 ) -> None:

@@ -88,6 +88,7 @@ def test_intervals_hold_nine_measurements_of_ten() -> None:
         assert min(shares) > 0.6
 
 
+@pytest.mark.long
 def test_a_wider_coverage_is_a_wider_interval() -> None:
     lab = LABS[1]
     fitted = model(lab, 10)
@@ -97,6 +98,7 @@ def test_a_wider_coverage_is_a_wider_interval() -> None:
     assert (narrow.predicted < narrow.high).all() and (narrow.high < wide.high).all()
 
 
+@pytest.mark.long
 def test_the_rule_is_found_from_measured_runs() -> None:
     """Costs that add; a chain that is its weakest link keeps that rule."""
     rules = {}
@@ -272,18 +274,20 @@ def test_another_order_is_predicted_better_than_by_plain_methods(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "worse"),
-    [("throughput_kpps", set()), ("latency_p95_us", {"nginx-squid", "haproxy-tinyproxy", "squid-haproxy"})],
+    [("throughput_kpps", set()), ("latency_p95_us", {"nginx-squid", "haproxy-tinyproxy"})],
 )
 def test_chains_of_programs_are_predicted_as_well_as_repeats_agree(
     measure: str, worse: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty chains in network namespaces: after ten runs, 1.3 times the error of repeats and 5 points at most, but for
-    the p95 of three, which rises in steps of a period of the shares."""
+    the p95 of two, which rises in steps of a period of the shares. Intervals hold each, though some chains are twice as
+    noisy as their programs alone."""
     monkeypatch.setattr(chain_prediction, "RUN_COUNTS", (10,))
     monkeypatch.setattr(chain_prediction, "plain_methods", dict)
     folder = Path(__file__).parents[3] / "traces" / "netns"
-    *chains, _ = chain_prediction.measured_rows(folder, measure, range(4))
+    *chains, _ = chain_prediction.measured_rows(folder, measure, range(DRAWS))
     assert len(chains) == 20
+    assert min(chain["inside_pct"] for chain in chains) >= 85
     assert {chain["chain"] for chain in chains if chain["error_pct"] > 1.3 * chain["repeats_pct"] + 5} <= worse
 
 
@@ -319,6 +323,7 @@ def test_a_throughput_beyond_all_runs_leaves_the_latency_to_its_own_model(
     assert (ours.low[0], ours.high[0]) == (alone.low[0], alone.high[0])
 
 
+@pytest.mark.long
 def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     """One of three latencies at 50 kpps is larger by 45 %: asked between 50 and 100 kpps, and within noise of 50."""
     model = closed_loop(MEASURED_LOOP, wrong=1.45)
@@ -327,9 +332,12 @@ def test_where_two_models_of_a_latency_differ_the_interval_has_both() -> None:
     apart = np.abs(np.log(ours.predicted / alone.predicted)) / FALLING_WEIGHT
     assert (apart > 0.03).all() and (ours.low <= alone.low).all() and (ours.high >= alone.high).all()
     assert np.log(ours.high / ours.low) == pytest.approx(np.log(alone.high / alone.low) + apart)
+    step = closed_loop(((0.5, 0.5), (0.52, 1.0), (1.0, 1.0)), wrong=2.0)  # it doubles from 52 to 50 kpps
+    assert step.predict({"a.cpu": np.array([0.53]), "b.cpu": np.array([0.53])}).high[0] > 2 * 64_000 / 50 * 0.9
     assert not ours.extrapolated.any()
 
 
+@pytest.mark.long
 def test_an_outlier_of_the_latency_makes_no_step() -> None:
     """A run that is off by a factor of ten, and shows nothing of the throughput either."""
     runs = [(0.3, 1.0), (0.25, 0.25), (0.5, 0.5), (0.75, 0.75), (1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (0.4, 0.4)]

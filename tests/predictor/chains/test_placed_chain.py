@@ -188,6 +188,7 @@ def test_too_many_combinations_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
         smallest_allocation(chain(cores=[[0, 1]]), ScalingTarget(20, {}), AMOUNTS)
 
 
+@pytest.mark.long
 def test_a_chain_that_was_run_probably_meets_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten runs with 20 % noise of a chain in which sc is slower, two draws that promise too much, and five targets: the
     least allocations whose predictions meet these miss eight of ten."""
@@ -213,6 +214,7 @@ def test_response_times_need_no_more_than_the_target() -> None:
     assert smallest_allocation(model, ScalingTarget(20, {}), {"nx": SHARES.tolist()}).allocation == {"nx": 0.3}
 
 
+@pytest.mark.long
 def test_a_correction_that_noisy_runs_do_not_support_is_followed_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten runs with 20 % noise of a chain that is its weakest link, twelve draws: the mean error falls by a third."""
     errors = dict.fromkeys((0.0, chain_fitting.DOUBT), 0.0)

@@ -115,6 +115,7 @@ def test_a_check_answers_what_throughput_says(
     assert checks.solo(together[0]) == alone[0]
 
 
+@pytest.mark.long
 def test_rough_estimates_fall_with_what_neighbours_use(models: Models) -> None:
     """Alone nothing is lost; a neighbour with 20 times the flows costs more, and two cost more than one."""
     checks = TomurPredictor(models.models).checks(None)
@@ -197,11 +198,13 @@ def test_co_runs_correct_the_prediction_near_them(plain: Models, after_co_runs: 
     assert not after.calibrated and after.throughput_kpps == pytest.approx(before.throughput_kpps, rel=0.02)
 
 
+@pytest.mark.long
 def test_co_runs_with_noise_alone_change_nothing(made: Profile, plain: Models) -> None:
     """Errors that are only noise are not learnt."""
     assert train(_with_co_runs(made, plain, 1.0, 12), ["tomur"]).models[CRYPTO.name].calibration is None
 
 
+@pytest.mark.long
 def test_correction_survives_saving(after_co_runs: Models, tmp_path: Path) -> None:
     """A loaded model corrects as the saved one."""
     after_co_runs.save(tmp_path / "models")

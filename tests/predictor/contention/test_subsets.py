@@ -52,12 +52,14 @@ def _lowest_shares(table: WorkloadTable, batch: CoLocationBatch, models: MemoryM
     return shares
 
 
+@pytest.mark.long
 def test_the_lowest_prediction_of_any_subset_counts(table: WorkloadTable) -> None:
     """A dip at two competitors bounds the predictions for two, three and four competitors, not that for one."""
     lowest = _lowest_shares(table, _batch(table, 1, 2, 3, 4, 5), _dip_at(table, 2))
     assert lowest[:, 0] == pytest.approx([1.0, 2 / 3, 1 / 3, 1 / 3, 1 / 3])
 
 
+@pytest.mark.long
 def test_of_very_many_competitors_only_all_together_count(table: WorkloadTable) -> None:
     """The number of subsets doubles with each competitor."""
     batch = _batch(table, MOST_COMPETITORS + 1, MOST_COMPETITORS + 2)

@@ -118,6 +118,7 @@ def test_far_from_zero_a_formula_keeps_its_digits() -> None:
         assert float(segment.predict(np.array([segment.start]))[0]) == pytest.approx(again, rel=1e-8)
 
 
+@pytest.mark.long
 def test_thousands_of_points_have_the_breakpoints_of_the_truth() -> None:
     x = np.sort(np.random.default_rng(0).uniform(1, 1e5, 5000))
     model = fitted(x, np.select([x < 2e4, x < 6e4], [100.0, 100 + (x - 2e4) / 400], 150.0), 0.02)
@@ -186,6 +187,7 @@ def test_a_staircase_has_as_many_segments_as_steps() -> None:
     assert [point.at for point in model.breakpoints] == [9.5 + 10 * step for step in range(11)]
 
 
+@pytest.mark.long
 def test_rounded_values_are_not_levels() -> None:
     """Noise of 0.2 %, rounded to steps of 0.7 %."""
     x = np.linspace(1.0, 100.0, 60)

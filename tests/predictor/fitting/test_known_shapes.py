@@ -25,6 +25,7 @@ def families(model: FittedModel) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
 def test_shapes_are_found_and_continued_within_ten_percent_or_not_at_all(kind: str) -> None:
     found = score_shape(kind, range(8))
     assert found.right >= 6 and found.reaches >= 7 and found.refused <= 4
@@ -143,6 +144,7 @@ def test_steps_are_levels() -> None:
     assert set(families(model)) == {"constant"} and 50 in [round(point.at) for point in model.breakpoints]
 
 
+@pytest.mark.long
 def test_a_continuous_curve_has_no_jumps() -> None:
     x = np.linspace(1.0, 100.0, 60)
     noise = 1 + 0.01 * np.random.default_rng(0).normal(size=60)

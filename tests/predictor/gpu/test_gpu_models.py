@@ -35,6 +35,7 @@ def _serve(
 
 
 @pytest.mark.parametrize(("orders", "on_bus"), [([0, 1, 2], [10.0, 0.0, 20.0]), ([0, 0, 0], [20.0, 0.0, 10.0])])
+@pytest.mark.long
 def test_a_bus_is_never_interrupted_and_then_serves_by_order(orders: list[float], on_bus: list[float]) -> None:
     """NF 1 has the bus at 0; of NF 2 at 1 and NF 0 at 2, NF 0 is next by order, and NF 2 where orders are equal."""
     at = _serve([[2.0], [0.0], [1.0]], [KernelShare((1.0,))] * 3, orders=orders)

@@ -32,6 +32,7 @@ def test_a_step_in_the_residuals_is_learnt() -> None:
     assert np.std(left - boosted.trees.predict(features)) < 0.07
 
 
+@pytest.mark.long
 def test_noise_is_not_learnt() -> None:
     """Over ten draws of nothing but noise, boosting adds at most a little, and mostly nothing."""
     stages = [boost(*_made_up(seed), seed=0).stages for seed in range(10)]

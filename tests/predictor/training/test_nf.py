@@ -39,6 +39,7 @@ from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, Engine, Made
         ),
     ],
 )
+@pytest.mark.long
 def test_pattern_and_queues_are_found(pipeline: bool, engines: int, queues: int) -> None:
     """Pattern, queues and evidence of NFs with one or two accelerators, and one or two queues on each."""
     uses = {f"engine{at}": Engine(queues, 3e-4 * (1 + at), 4e-4 * (1 + 0.5 * at)) for at in range(engines)}

@@ -45,6 +45,7 @@ def times() -> dict[str, StageEstimate]:
     }
 
 
+@pytest.mark.long
 def test_tables_hold_what_was_measured(profiled: Path) -> None:
     """Without noise but in the kernel: transfers are those of the formula."""
     profile = read_gpu_profile(profiled)
@@ -84,6 +85,7 @@ class _Failing(ToyGpu):
         return super().run(loads, noise=noise, seed=seed)
 
 
+@pytest.mark.long
 def test_an_interrupted_profile_is_resumed(profiled: Path, tmp_path: Path) -> None:
     """The profile is the one without interruption, and no run is made twice."""
     with pytest.raises(TestbedError, match="power"):

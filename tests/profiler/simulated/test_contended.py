@@ -89,6 +89,7 @@ def test_the_spec_opens_a_card_of_its_own() -> None:
     assert (described.nfs, described.attributes) == (other.nfs, other.attributes)
 
 
+@pytest.mark.long
 def test_each_card_uses_its_own_models(catalogue: Catalogue) -> None:
     """Without `--models`, the models are those of the testbed's card."""
     assert catalogue.models[0].testbed == CARD.describe() and catalogue.specs == (CONTENDED,)
@@ -97,6 +98,7 @@ def test_each_card_uses_its_own_models(catalogue: Catalogue) -> None:
         assert plain.models[0].testbed == SimulatedTestbed().describe() and plain.specs == ("simulated",)
 
 
+@pytest.mark.long
 def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue, tmp_path: Path) -> None:
     """Models in a folder are evaluated on their own card; the other card is refused."""
     catalogue.models[0].save(tmp_path / "models")
@@ -110,6 +112,7 @@ def test_models_of_one_card_are_not_evaluated_on_the_other(catalogue: Catalogue,
     ("spec", "folder"),
     [pytest.param(CONTENDED, RECORDED, marks=pytest.mark.long), ("simulated", TRACES / "bluefield-2-simulated")],
 )
+@pytest.mark.long
 def test_recorded_runs_are_those_of_the_card(spec: str, folder: Path, tmp_path: Path) -> None:
     """Profiling one NF with the seed of the recorded profile measures the recorded bytes again."""
     recorded = profile(open_testbed(spec), tmp_path / "profile", nfs=["ACL"], cores=(1, 2, 4))

@@ -180,6 +180,7 @@ def show(what: str, printed: str, here: str) -> None:
 
 
 @pytest.mark.parametrize(("others", "printed", "within"), [(2, 0.19, 0.05), (9, 2.1, 0.6)])
+@pytest.mark.long
 def test_a_firewall_slows_down_as_in_figure_1(others: int, printed: float, within: float) -> None:
     """Under the scheduler of the GPU, in turns; the throughput does not drop."""
     found = increase(others, "temporal")

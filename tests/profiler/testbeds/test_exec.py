@@ -159,6 +159,7 @@ def test_an_answer_of_unbounded_length_is_refused(tmp_path: Path) -> None:
         testbed.describe()
 
 
+@pytest.mark.long
 def test_much_output_on_stderr_does_not_block(tmp_path: Path) -> None:
     """Diagnostics are drained while answers are awaited, and only the last lines are kept."""
     loud = tmp_path / "loud.py"

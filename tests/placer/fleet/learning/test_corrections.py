@@ -212,6 +212,7 @@ Readings = st.lists(
 
 
 @given(Readings, st.lists(st.sampled_from([B, C, D]), max_size=3).map(co_location_of))
+@pytest.mark.long
 def test_what_is_near_counts_by_how_many_competitors_differ(
     readings: list[tuple[CoLocation, str, float]], competitors: CoLocation
 ) -> None:

@@ -76,6 +76,7 @@ def test_lower_bounds_count_against_what_is_less() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=9))
+@pytest.mark.long
 def test_without_lower_bounds_three_or_more_agree_on_their_median(votes: list[float]) -> None:
     assert agree_on(votes) == pytest.approx(median(votes))
 

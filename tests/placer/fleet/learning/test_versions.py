@@ -157,6 +157,7 @@ def challenged(
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=6))
+@pytest.mark.long
 def test_the_expected_wealth_of_fair_bets_is_one(differences: list[float]) -> None:
     """Each difference or its opposite, as likely: the mean over all signs of the wealth is 1, as the theorem asks."""
     total = 0.0

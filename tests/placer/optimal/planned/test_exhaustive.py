@@ -221,6 +221,7 @@ def test_of_each_tenant_the_worst_on_the_way_counts(given: Instance) -> None:
     assert counted == {name: pytest.approx(worst[name][0], abs=1e-9) for name in nics}
 
 
+@pytest.mark.long
 def test_a_program_that_the_solver_gives_up_on_still_leads_to_a_good_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided until then is kept, the search places the others, and the budget holds."""
     drops = [0.03, 0.08, 0.15, 0.25, 0.4]

@@ -153,6 +153,7 @@ def traces(draw: st.DrawFn) -> tuple[list[Arrival], list[NicKind]]:
 
 @settings(max_examples=60, deadline=None)
 @given(traces())
+@pytest.mark.long
 def test_no_plan_is_better_than_the_best_of_all_and_none_is_far(of: tuple[list[Arrival], list[NicKind]]) -> None:
     """All are placed that can be, for the cost of at most one NIC more, never for less, and the bound is below."""
     (arrivals, kinds), oracle = of, Disturbed()
@@ -357,6 +358,7 @@ def test_the_optimum_of_few_instances_is_proven_for_hours_and_for_peaks(loads: l
     assert found.plan.peak_nics == _fewest_nics([(nf, kpps, (1.0,), least) for nf, kpps, _, least in loads])
 
 
+@pytest.mark.long
 def test_few_plans_have_a_nic_too_many_and_hours_save_one_in_many() -> None:
     """Of 150 sets of five instances, at most a tenth has one NIC too many, and none has two.
 

@@ -50,6 +50,7 @@ def with_model(name: str, model: FunctionModel) -> Models:
     return change
 
 
+@pytest.mark.long
 def test_the_reference_does_not_differ_from_itself() -> None:
     """Random frames through NFs of every contract."""
     chain = made_chain(["Dedup", "ACL", "NAT", "IPv4Fwd", ("Limiter", {"mbps": 1}), "Encrypt", "Tunnel"])

@@ -215,6 +215,7 @@ def run_racks(seeds: Sequence[int], smartnics: float = EMULATED_SMARTNICS, *, sh
 
 
 @pytest.mark.parametrize("shares", [False, True], ids=["one table per NF", "one table per kind"])
+@pytest.mark.long
 def test_programs_of_random_racks_do_what_chains_say(shares: bool) -> None:
     """Frames byte for byte, order per flow, counters, and a reason for each frame that did not leave."""
     rack_runs.require_libpcap()

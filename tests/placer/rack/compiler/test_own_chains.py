@@ -134,6 +134,7 @@ def test_programs_of_ten_thousand_texts_do_what_the_files_say(first: int) -> Non
     assert total.coverage.pairs - total.updates > TEXTS_AT_A_TIME * 3 // 4
 
 
+@pytest.mark.long
 def test_the_p4_program_does_with_own_tables_what_the_pipeline_does(tmp_path: Path) -> None:
     """The P4 checker accepts it, and each packet from the world leaves both in the same way."""
     kinds = Counter[str]()

@@ -99,6 +99,7 @@ def three_servers(generator: instances.Generator, seed: int) -> tuple[Json, Json
 
 
 @pytest.mark.parametrize("generator", [instances.everyday, instances.edges])
+@pytest.mark.long
 def test_on_more_servers_what_is_proven_is_true(
     generator: instances.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ ON_SMARTNIC = ("ACL", "LB", "Match", "Tunnel", "Detunnel")
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.long
 def test_parts_of_layouts_leave_the_undominated_options_of_all_layouts(generator: instances.Generator) -> None:
     """Rates and needs of both are equal, but for options that no NIC carries at t_min."""
 
@@ -78,6 +79,7 @@ def two_servers(stages: int | None) -> tuple[tuple[Chain, ...], Rack]:
 
 
 @pytest.mark.parametrize("stages", [None, 12])
+@pytest.mark.long
 def test_two_servers_with_smartnics_are_proven_optimal(stages: int | None) -> None:
     """In seconds, where all layouts of chain 4 would take hours."""
     plan = exact_plan(*two_servers(stages), time_limit=120)
@@ -85,6 +87,7 @@ def test_two_servers_with_smartnics_are_proven_optimal(stages: int | None) -> No
     assert plan.marginal_mbps == pytest.approx(18432.3, abs=0.1)
 
 
+@pytest.mark.long
 def test_where_the_time_ends_there_is_still_a_plan() -> None:
     """Twelve stages of one block: which of all tables are there decides, and there are too many choices."""
     chains, rack = two_servers(12)

@@ -310,6 +310,7 @@ def test_contents_of_sets_of_chains_leave_time_for_others(monkeypatch: pytest.Mo
     assert relaxed.unplaced >= 6 - held.sum() > 0
 
 
+@pytest.mark.long
 def test_a_fleet_plan_keeps_its_time() -> None:
     """Half a million options of each chain are not compared for its bound, and a plan is found all the same."""
     ways = [edge for at in range(1, 9) for edge in (["f0", f"f{at}", "1/8", f"src port {at}"], [f"f{at}", "f9", 1])]

@@ -56,6 +56,7 @@ def test_no_strategy_is_better_than_the_published_optimum(strategy: str) -> None
 
 
 @pytest.mark.parametrize("strategy", EACH)
+@pytest.mark.long
 def test_plans_keep_all_limits(strategy: str) -> None:
     """Rivals give no bound."""
     for (numbers, delta), plan in plans(strategy).items():

@@ -57,6 +57,7 @@ class _Elements(HTMLParser):
             self.fetched.append(f"{tag} {values}")
 
 
+@pytest.mark.long
 def test_the_file_needs_no_network(report: Path) -> None:
     """Nothing is fetched, the policy forbids it, every id is unique, and the file is small enough to mail."""
     text = report.read_text(encoding="utf-8")

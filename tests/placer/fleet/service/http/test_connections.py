@@ -258,6 +258,7 @@ def cycles() -> list[object]:
     return found
 
 
+@pytest.mark.long
 def test_what_survives_two_searches_is_left_out_of_all_that_follow_until_the_end() -> None:
     """The fleet is not searched any more; afterwards everything is as before."""
     with short_searches():

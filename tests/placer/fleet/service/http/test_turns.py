@@ -376,6 +376,7 @@ def test_a_question_ends_when_the_service_fails(tmp_path: Path, monkeypatch: pyt
     assert not steps_after
 
 
+@pytest.mark.long
 def test_a_rebalancing_takes_turns_and_its_log_leads_to_the_same_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -276,6 +276,7 @@ def any_event(draw: random.Random, fleet: Fleet) -> FleetEvent:
 
 @pytest.mark.parametrize("when_full", [pytest.param(REJECT, marks=pytest.mark.long), QUEUE])
 @pytest.mark.parametrize("kinds", [pytest.param(TWO_KINDS, marks=pytest.mark.long), NAMED])
+@pytest.mark.long
 def test_what_is_taken_back_leaves_no_trace(when_full: str, kinds: Sequence[NicKind]) -> None:
     """Batches of ten events of any kind, taken back, between others that stay."""
     draw = random.Random(3)

@@ -147,6 +147,7 @@ def disagreements(seed: int) -> list[str]:
     return []
 
 
+@pytest.mark.long
 def test_plans_with_tables_agree_with_an_exhaustive_search() -> None:
     """Lazy cuts forbid what the packer refuses, and nothing else."""
     found = {seed: disagreements(seed) for seed in range(30)}

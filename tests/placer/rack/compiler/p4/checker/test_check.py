@@ -93,6 +93,7 @@ def draw_tokens(name: str) -> Iterator[P4Token]:
 
 
 @each_program
+@pytest.mark.long
 def test_a_program_without_a_token_or_with_one_twice_is_refused(name: str) -> None:
     text = PROGRAMS[name]
     for token in draw_tokens(name):
