@@ -29,8 +29,9 @@ def train_nf_models(
     for name, nf in measured.nfs.items():
         progress(name)
         plausible[name] = plausible_models(
-            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
-        )
+            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name),
+            further=measured.further[name],
+        )  # fmt: skip
     chosen = choose(plausible, measured.co_locations)
     scaled = {
         name: fit_core_scales(model, measured.further[name], measured.core_counts[name])

@@ -1,5 +1,6 @@
 """Training of one NF: queues and service times, solo throughput, memory model, and the execution pattern they fit."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -7,12 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import AcceleratorUse, ServiceTime
+from predictor.contention.accelerators import SERVICE_TERMS, AcceleratorUse, ServiceTime
 from predictor.contention.execution import EXECUTION_PATTERNS, PIPELINE, Execution, Pattern
 from predictor.contention.nf_model import NfModel
 from predictor.regression.significant import significant
 from predictor.training.measurements import NfMeasurements, Runs
-from predictor.training.solo_fits import SoloCurve, base_without_solo_runs, fit_memory, fit_solo, with_fit_of_runs
+from predictor.training.solo_fits import (
+    SOLO_ROWS,
+    SoloCurve,
+    base_without_solo_runs,
+    cores_on,
+    fit_memory,
+    fit_solo,
+    with_fit_of_runs,
+)
 from profiles.arrays import Floats
 
 FITTING_ROUNDS = 3
@@ -26,6 +35,7 @@ def plausible_models(
     most_accesses: float,
     seed: int,
     solo_fit: SoloCurve | None = None,
+    further: Sequence[NfMeasurements] = (),
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -33,12 +43,16 @@ def plausible_models(
     run to completion with quick ones. Real co-locations can: the two slow other NFs differently. `measured`: the
     measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
     per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
-    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none."""
+    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none. `further`: its measurements on
+    further numbers of cores, which use the same queues."""
     detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
+        _fit(
+            measured, further, pattern, benches,
+            infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit,
+        )
         for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
-    ]
+    ]  # fmt: skip
     if not detect:
         return models
     misfits = misfits_next_to_benches(measured, models)
@@ -49,6 +63,7 @@ def plausible_models(
 
 def _fit(
     measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
     pattern: Pattern,
     benches: Mapping[str, ServiceTime],
     *,
@@ -61,10 +76,15 @@ def _fit(
     execution = Execution(pattern)
     base = base_without_solo_runs(measured, pattern, most_accesses=most_accesses, seed=seed)
     solo = fit_solo(measured, execution)
+    # cores that are slow with large packets look like an accelerator that is; on more cores the accelerator binds
+    further = [of_count for of_count in further if solo and len(of_count.solo) >= SOLO_ROWS]
     for _ in range(FITTING_ROUNDS if measured.accelerators else 0):
-        execution = Execution(pattern, fit_uses(measured, pattern, base, benches, infer_queues=infer_queues))
+        uses = fit_uses(measured, further, pattern, base, benches, infer_queues=infer_queues)
+        execution = Execution(pattern, uses)
         solo = fit_solo(measured, execution)
-        base = solo.kpps(measured.queues.traffic) if solo else base
+        if solo:
+            reached = [cores_on(of_count, execution).kpps(of_count.queues.traffic) for of_count in further]
+            base = np.concatenate([solo.kpps(measured.queues.traffic), *reached])
     if solo and solo_fit is not None:
         solo = with_fit_of_runs(solo, measured, execution, solo_fit)
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
@@ -114,6 +134,7 @@ HEADERLESS_TERM = "payload_matches"
 
 def fit_uses(
     measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
     pattern: Pattern,
     base: Floats | None,
     benches: Mapping[str, ServiceTime],
@@ -126,13 +147,18 @@ def fit_uses(
     not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
     pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
     packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
-    `pattern`: the execution pattern that is assumed. `base`: what the cores reach with the least accelerator work at
-    the traffic of each of `measured.queues` (kpps); None to infer it as well. `benches`: per accelerator, the service
+    `further`: those on further numbers of cores. `pattern`: the execution pattern that is assumed. `base`: what the
+    cores reach with the least accelerator work at the traffic of each of their `queues` (kpps); None to infer it, too. `benches`: per accelerator, the service
     time of its bench, where known. `infer_queues`: whether to infer queue counts; else each is one."""
-    runs = measured.queues
+    counts = [measured, *further]
+    runs = Runs.joined([of_count.queues for of_count in counts])
+    terms = {name: np.concatenate([of_count.queue_terms[name] for of_count in counts]) for name in SERVICE_TERMS}
+    # before anything is known, throughput is taken to grow with the cores
+    more = [np.full(len(of_count.queues), math.log((of_count.cores or 1) / (measured.cores or 1))) for of_count in further]
+    speed = np.concatenate([np.zeros(len(measured.queues)), *more])
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
-    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, measured.queue_terms)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, terms, speed)
     loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
     shares, coefficients = fit.solve(*fit.start(loose), loose)
     whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
@@ -152,8 +178,10 @@ class _Fit:
         base: Floats | None,
         benches: Mapping[str, ServiceTime],
         terms: Mapping[str, Floats],
+        speed: Floats,
     ) -> None:
         self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
+        self.speed = speed  # logarithm of how much faster the cores are than the default number, as they were guessed
         self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
@@ -198,7 +226,7 @@ class _Fit:
         def residuals(vector: Floats) -> Floats:
             base = self.base
             if base is None:
-                base = np.exp(np.clip(self.curve @ vector[cores], -MOST_LOG, MOST_LOG))
+                base = np.exp(np.clip(self.curve @ vector[cores] + self.speed, -MOST_LOG, MOST_LOG))
             errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
             unusual = [
                 vector[shared] - 1.0,

@@ -148,6 +148,11 @@ def fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None
     )
 
 
+def cores_on(measured: NfMeasurements, execution: Execution) -> SoloThroughput:
+    """What the cores reach alone of an NF that uses accelerators, on as many of them as were measured."""
+    return SoloThroughput.fit((0, 1), *cores_alone(measured, execution))
+
+
 def cores_alone(measured: NfMeasurements, execution: Execution) -> tuple[Floats, Floats]:
     """What a solo model learns throughput from: traffic, shape (N, 3), and kpps of the cores, shape (N,)."""
     throughput, free = _cores_only(measured, execution, measured.alone)
