@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import SERVICE_TERMS, AcceleratorUse, ServiceTime
+from predictor.contention.accelerators import SERVICE_TERMS, WHOLE_TOLERANCE, AcceleratorUse, ServiceTime
 from predictor.contention.execution import EXECUTION_PATTERNS, PIPELINE, Execution, Pattern
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo import SoloModel
 from predictor.regression.significant import significant
 from predictor.training.measurements import NfMeasurements, Runs
 from predictor.training.solo_fits import (
@@ -25,6 +26,7 @@ from predictor.training.solo_fits import (
 from profiles.arrays import Floats
 
 FITTING_ROUNDS = 3
+NO_SLICES: Mapping[str, float] = {}
 AMBIGUOUS_MISFIT = 1.5  # times the misfit of the pattern that fits best, up to which another may be the true one
 
 
@@ -36,6 +38,7 @@ def plausible_models(
     seed: int,
     solo_fit: SoloCurve | None = None,
     further: Sequence[NfMeasurements] = (),
+    slices: Mapping[str, float] = NO_SLICES,
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -44,11 +47,11 @@ def plausible_models(
     measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
     per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
     throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none. `further`: its measurements on
-    further numbers of cores, which use the same queues."""
+    further numbers of cores, which use the same queues. `slices`: as `find_slices` returns them."""
     detect = measured.described and bool(measured.accelerators)
     models = [
         _fit(
-            measured, further, pattern, benches,
+            measured, further, pattern, benches, slices,
             infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit,
         )
         for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
@@ -66,6 +69,7 @@ def _fit(
     further: Sequence[NfMeasurements],
     pattern: Pattern,
     benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
     *,
     infer_queues: bool,
     most_accesses: float,
@@ -73,22 +77,78 @@ def _fit(
     solo_fit: SoloCurve | None,
 ) -> NfModel:
     """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
-    execution = Execution(pattern)
     base = base_without_solo_runs(measured, pattern, most_accesses=most_accesses, seed=seed)
+    execution, solo = _fit_execution(measured, further, pattern, benches, slices, base, infer_queues)
+    if solo and solo_fit is not None:
+        solo = with_fit_of_runs(solo, measured, execution, solo_fit)
+    memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
+    return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)
+
+
+def _fit_execution(
+    measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
+    pattern: Pattern,
+    benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
+    base: Floats | None,
+    infer_queues: bool,
+) -> tuple[Execution, SoloModel | None]:
+    execution = Execution(pattern)
     solo = fit_solo(measured, execution)
     # cores that are slow with large packets look like an accelerator that is; on more cores the accelerator binds
     further = [of_count for of_count in further if solo and len(of_count.solo) >= SOLO_ROWS]
     for _ in range(FITTING_ROUNDS if measured.accelerators else 0):
-        uses = fit_uses(measured, further, pattern, base, benches, infer_queues=infer_queues)
+        uses = fit_uses(measured, further, pattern, base, benches, slices, infer_queues=infer_queues)
         execution = Execution(pattern, uses)
         solo = fit_solo(measured, execution)
         if solo:
             reached = [cores_on(of_count, execution).kpps(of_count.queues.traffic) for of_count in further]
             base = np.concatenate([solo.kpps(measured.queues.traffic), *reached])
-    if solo and solo_fit is not None:
-        solo = with_fit_of_runs(solo, measured, execution, solo_fit)
-    memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
-    return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)
+    return execution, solo
+
+
+# Whether the tenants of an accelerator get turns of one request (Tomur, section 4.1.1), or of equal time.
+
+
+CLEARLY_SMALLER = 0.7
+"""The misfit of turns of equal time, relative to that of turns of one request, below which they are taken for true."""
+
+
+def find_slices(
+    nfs: Mapping[str, NfMeasurements],
+    further: Mapping[str, Sequence[NfMeasurements]],
+    services: Mapping[str, ServiceTime],
+    longest: Mapping[str, float],
+) -> dict[str, float]:
+    """The length (ms) of a turn of each accelerator whose turns are of equal time, by the runs of all NFs next to its
+    bench. `services`, `longest`: per accelerator, the service time of its bench, and its longest (ms)."""
+    found = {}
+    for name, longest_ms in longest.items():
+        users = [nf for nf in nfs.values() if name in nf.accelerators and nf.described and len(nf.solo) >= SOLO_ROWS]
+        by_request, by_time = (
+            sum(_least_misfit(nf, further[nf.name], services, slices) for nf in users)
+            for slices in (NO_SLICES, {name: longest_ms})
+        )
+        if by_time < CLEARLY_SMALLER * by_request:
+            found[name] = longest_ms
+    return found
+
+
+def _least_misfit(
+    measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
+    services: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
+) -> float:
+    """Mean relative error next to accelerator benches, of the pattern that fits best."""
+    misfits, runs = [], measured.queues[~measured.queues.without_accelerator_contention]
+    for pattern in EXECUTION_PATTERNS if len(runs) else ():
+        execution, solo = _fit_execution(measured, further, pattern, services, slices, None, infer_queues=True)
+        assert solo is not None  # its users have solo runs
+        predicted = execution.throughput(solo.kpps(runs.traffic), runs.traffic, runs.service_ms, runs.rate_kpps)
+        misfits.append(float(np.minimum(np.abs(predicted / runs.throughput - 1), LARGEST_ERROR).mean()))
+    return min(misfits, default=0.0)
 
 
 # How well each execution pattern fits the runs of an NF next to benches.
@@ -138,6 +198,7 @@ def fit_uses(
     pattern: Pattern,
     base: Floats | None,
     benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
     *,
     infer_queues: bool,
 ) -> tuple[AcceleratorUse, ...]:
@@ -149,7 +210,7 @@ def fit_uses(
     packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
     `further`: those on further numbers of cores. `pattern`: the execution pattern that is assumed. `base`: what the
     cores reach with the least accelerator work at the traffic of each of their `queues` (kpps); None to infer it, too. `benches`: per accelerator, the service
-    time of its bench, where known. `infer_queues`: whether to infer queue counts; else each is one."""
+    time of its bench, where known. `slices`: as `find_slices` returns them. `infer_queues`: whether to infer queue counts; else each is one."""
     counts = [measured, *further]
     runs = Runs.joined([of_count.queues for of_count in counts])
     terms = {name: np.concatenate([of_count.queue_terms[name] for of_count in counts]) for name in SERVICE_TERMS}
@@ -158,7 +219,7 @@ def fit_uses(
     speed = np.concatenate([np.zeros(len(measured.queues)), *more])
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
-    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, terms, speed)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, terms, speed, slices)
     loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
     shares, coefficients = fit.solve(*fit.start(loose), loose)
     whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
@@ -179,9 +240,11 @@ class _Fit:
         benches: Mapping[str, ServiceTime],
         terms: Mapping[str, Floats],
         speed: Floats,
+        slices: Mapping[str, float],
     ) -> None:
         self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
         self.speed = speed  # logarithm of how much faster the cores are than the default number, as they were guessed
+        self.slices = [slices.get(name, 0.0) for name in names]
         self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
@@ -272,8 +335,10 @@ class _Fit:
     def uses(self, shares: Sequence[float], coefficients: Sequence[Floats]) -> tuple[AcceleratorUse, ...]:
         """Queues and service times with these parameters."""
         return tuple(
-            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))))
-            for name, known, share, values in zip(self.names, self.known, shares, coefficients, strict=True)
+            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))), turn)
+            for name, known, share, values, turn in zip(
+                self.names, self.known, shares, coefficients, self.slices, strict=True
+            )
         )
 
     def _predict(self, shares: Sequence[float], coefficients: Sequence[Floats], base: Floats) -> Floats:
@@ -284,6 +349,7 @@ class _Fit:
         return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
 
     def _start_of(self, at: int, free: bool) -> tuple[float, Floats]:
+        free = free and not self.slices[at]
         service, rate = self.runs.service_ms[:, at], self.runs.rate_kpps[:, at]
         rows = (service > 0) & np.isnan(rate) if free else np.ones(len(service), dtype=bool)
         throughput = self.runs.throughput[rows]
@@ -295,6 +361,9 @@ class _Fit:
         time = 1 / throughput
         if self.pattern != PIPELINE:
             time = time - (1 / self.base[rows] if self.base is not None else 1 / self.runs.throughput.max())
+        if self.slices[at]:
+            # as if of one queue, beside as many as the bench has
+            time = time / (1.0 + np.ceil(service[rows] / self.slices[at] - WHOLE_TOLERANCE))
         # slow runs weigh most: in them the accelerator binds
         solution = np.linalg.lstsq(design / units, time, rcond=None)[0] / units
         return (float(np.clip(solution[-1], 1 / MOST_QUEUES, 1.0)), solution[:-1]) if free else (1.0, solution)
