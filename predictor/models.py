@@ -298,7 +298,11 @@ def complete_model(model: NfModel) -> dict[str, object]:
         "evidence": {"mape_pct": dict(model.evidence), "mape_in_co_locations_pct": dict(model.evidence_in_co_location)},
         "queues": {use.name: use.queues for use in execution.uses},
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
-        **({"slice_ms": slices} if (slices := {use.name: use.slice_ms for use in execution.uses if use.slice_ms}) else {}),
+        **(
+            {"slice_ms": slices}
+            if (slices := {use.name: use.slice_ms for use in execution.uses if use.slice_ms})
+            else {}
+        ),
         "calibrated": model.calibration is not None,
         "measured": {name: list(bounds) for name, bounds in model.measured.items()},
         **({"solo_fit": _comparison(solo_fit)} if solo_fit else {}),

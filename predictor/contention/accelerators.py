@@ -83,8 +83,8 @@ def time_next_to_bench(
     takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
     until it saturates as well. `own_ms`: the NF's own service time, shape (N,). `queues`: its number of queues.
     `service_ms`: the competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,). `rate_kpps`: their offered rate; NaN
-    when they saturate, shape (N,). `slice_ms`: as of `AcceleratorUse`; of that length is the bench's longest request, so
-    that the sum tells how many queues compete, each for as much time as one of the NF.
+    when they saturate, shape (N,). `slice_ms`: as of `AcceleratorUse`; the bench's longest request is as long, so that
+    the sum tells how many queues compete, each for as much time as one of the NF.
     """
     saturated = own_ms + service_ms / queues
     if slice_ms:

@@ -27,6 +27,9 @@ from profiles.arrays import Floats
 
 FITTING_ROUNDS = 3
 NO_SLICES: Mapping[str, float] = {}
+FitKey = tuple[str, Pattern, tuple[str, ...]]
+ExecutionFits = dict[FitKey, tuple[Execution, SoloModel | None]]
+"""By NF, pattern, and those of its accelerators whose turns are of equal time."""
 AMBIGUOUS_MISFIT = 1.5  # times the misfit of the pattern that fits best, up to which another may be the true one
 
 
@@ -39,6 +42,7 @@ def plausible_models(
     solo_fit: SoloCurve | None = None,
     further: Sequence[NfMeasurements] = (),
     slices: Mapping[str, float] = NO_SLICES,
+    fits: ExecutionFits | None = None,
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -47,11 +51,12 @@ def plausible_models(
     measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
     per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
     throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none. `further`: its measurements on
-    further numbers of cores, which use the same queues. `slices`: as `find_slices` returns them."""
+    further numbers of cores, which use the same queues. `slices`: as `find_slices` returns them. `fits`: those that it
+    has made."""
     detect = measured.described and bool(measured.accelerators)
     models = [
         _fit(
-            measured, further, pattern, benches, slices,
+            measured, further, pattern, benches, slices, fits or {},
             infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit,
         )
         for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
@@ -70,6 +75,7 @@ def _fit(
     pattern: Pattern,
     benches: Mapping[str, ServiceTime],
     slices: Mapping[str, float],
+    fits: ExecutionFits,
     *,
     infer_queues: bool,
     most_accesses: float,
@@ -78,7 +84,10 @@ def _fit(
 ) -> NfModel:
     """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
     base = base_without_solo_runs(measured, pattern, most_accesses=most_accesses, seed=seed)
-    execution, solo = _fit_execution(measured, further, pattern, benches, slices, base, infer_queues)
+    if (known := _key_of(measured, pattern, slices)) in fits:
+        execution, solo = fits[known]
+    else:
+        execution, solo = _fit_execution(measured, further, pattern, benches, slices, base, infer_queues)
     if solo and solo_fit is not None:
         solo = with_fit_of_runs(solo, measured, execution, solo_fit)
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
@@ -111,8 +120,9 @@ def _fit_execution(
 # Whether the tenants of an accelerator get turns of one request (Tomur, section 4.1.1), or of equal time.
 
 
-CLEARLY_SMALLER = 0.7
-"""The misfit of turns of equal time, relative to that of turns of one request, below which they are taken for true."""
+SMALL_MISFIT, CLEARLY_SMALLER = 0.02, 0.7
+"""The mean relative error next to benches up to which turns of one request are not doubted, and that of turns of equal
+time, relative to it, below which these are taken for true."""
 
 
 def find_slices(
@@ -120,19 +130,23 @@ def find_slices(
     further: Mapping[str, Sequence[NfMeasurements]],
     services: Mapping[str, ServiceTime],
     longest: Mapping[str, float],
+    fits: ExecutionFits,
 ) -> dict[str, float]:
     """The length (ms) of a turn of each accelerator whose turns are of equal time, by the runs of all NFs next to its
-    bench. `services`, `longest`: per accelerator, the service time of its bench, and its longest (ms)."""
-    found = {}
+    bench. `services`, `longest`: per accelerator, the service time of its bench, and its longest (ms). `fits` gets
+    those that were made."""
+
+    def misfit(users: Sequence[NfMeasurements], slices: Mapping[str, float]) -> float:
+        found = [_least_misfit(nf, further[nf.name], services, slices, fits) for nf in users]
+        return float(np.mean(found)) if found else 0.0
+
+    slices = {}
     for name, longest_ms in longest.items():
         users = [nf for nf in nfs.values() if name in nf.accelerators and nf.described and len(nf.solo) >= SOLO_ROWS]
-        by_request, by_time = (
-            sum(_least_misfit(nf, further[nf.name], services, slices) for nf in users)
-            for slices in (NO_SLICES, {name: longest_ms})
-        )
-        if by_time < CLEARLY_SMALLER * by_request:
-            found[name] = longest_ms
-    return found
+        by_request = misfit(users, NO_SLICES)
+        if by_request > SMALL_MISFIT and misfit(users, {name: longest_ms}) < CLEARLY_SMALLER * by_request:
+            slices[name] = longest_ms
+    return slices
 
 
 def _least_misfit(
@@ -140,15 +154,23 @@ def _least_misfit(
     further: Sequence[NfMeasurements],
     services: Mapping[str, ServiceTime],
     slices: Mapping[str, float],
+    fits: ExecutionFits,
 ) -> float:
     """Mean relative error next to accelerator benches, of the pattern that fits best."""
     misfits, runs = [], measured.queues[~measured.queues.without_accelerator_contention]
     for pattern in EXECUTION_PATTERNS if len(runs) else ():
-        execution, solo = _fit_execution(measured, further, pattern, services, slices, None, infer_queues=True)
+        key = _key_of(measured, pattern, slices)
+        if key not in fits:
+            fits[key] = _fit_execution(measured, further, pattern, services, slices, None, infer_queues=True)
+        execution, solo = fits[key]
         assert solo is not None  # its users have solo runs
         predicted = execution.throughput(solo.kpps(runs.traffic), runs.traffic, runs.service_ms, runs.rate_kpps)
         misfits.append(float(np.minimum(np.abs(predicted / runs.throughput - 1), LARGEST_ERROR).mean()))
     return min(misfits, default=0.0)
+
+
+def _key_of(measured: NfMeasurements, pattern: Pattern, slices: Mapping[str, float]) -> FitKey:
+    return measured.name, pattern, tuple(name for name in measured.accelerators if name in slices)
 
 
 # How well each execution pattern fits the runs of an NF next to benches.
@@ -209,13 +231,16 @@ def fit_uses(
     pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
     packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
     `further`: those on further numbers of cores. `pattern`: the execution pattern that is assumed. `base`: what the
-    cores reach with the least accelerator work at the traffic of each of their `queues` (kpps); None to infer it, too. `benches`: per accelerator, the service
-    time of its bench, where known. `slices`: as `find_slices` returns them. `infer_queues`: whether to infer queue counts; else each is one."""
+    cores reach with the least accelerator work at the traffic of each of their `queues` (kpps); None to infer it, too.
+    `benches`: per accelerator, the service time of its bench, where known. `slices`: as `find_slices` returns them.
+    `infer_queues`: whether to infer queue counts; else each is one."""
     counts = [measured, *further]
     runs = Runs.joined([of_count.queues for of_count in counts])
     terms = {name: np.concatenate([of_count.queue_terms[name] for of_count in counts]) for name in SERVICE_TERMS}
     # before anything is known, throughput is taken to grow with the cores
-    more = [np.full(len(of_count.queues), math.log((of_count.cores or 1) / (measured.cores or 1))) for of_count in further]
+    more = [
+        np.full(len(of_count.queues), math.log((of_count.cores or 1) / (measured.cores or 1))) for of_count in further
+    ]
     speed = np.concatenate([np.zeros(len(measured.queues)), *more])
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
