@@ -39,7 +39,7 @@ def back_up(state: Path, copy: Path) -> None:
         if path.exists():
             raise InputError.of("--backup", f"{path} exists already", hint="name a new file")
     if not state.is_file():
-        raise InputError.of("--state", f"{state} does not exist")
+        raise InputError.of("--state", f"{state} does not exist", hint="name the state of a service")
     with file_aside(copy) as aside:
         _copy(state, aside)
         if _models_of(state).is_dir():
@@ -62,7 +62,7 @@ def restore(state: Path, copy: Path, kinds: Sequence[NicKind], check: Check) -> 
             hint = "remove it or move it away, or leave out --restore to continue from the state"
             raise InputError.of("--restore", f"{path} is kept from a former restore", hint=hint)
     if not copy.is_file():
-        raise InputError.of("--restore", f"{copy} does not exist")
+        raise InputError.of("--restore", f"{copy} does not exist", hint="name a file that --backup wrote")
     if state.exists() and copy.samefile(state):
         raise InputError.of("--restore", f"{copy} is the state itself", hint="name a copy of it")
     lock = None
