@@ -84,7 +84,7 @@ def time_next_to_bench(
     until it saturates as well. `own_ms`: the NF's own service time, shape (N,). `queues`: its number of queues.
     `service_ms`: the competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,). `rate_kpps`: their offered rate; NaN
     when they saturate, shape (N,). `slice_ms`: as of `AcceleratorUse`; the bench's longest request is as long, so that
-    the sum tells how many queues compete, each for as much time as one of the NF.
+    the number of queues that compete follows from the sum, each for as much time as one of the NF.
     """
     saturated = own_ms + service_ms / queues
     if slice_ms:
