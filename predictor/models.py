@@ -298,6 +298,11 @@ def complete_model(model: NfModel) -> dict[str, object]:
         "evidence": {"mape_pct": dict(model.evidence), "mape_in_co_locations_pct": dict(model.evidence_in_co_location)},
         "queues": {use.name: use.queues for use in execution.uses},
         "service_ms": {use.name: use.service.as_dict() for use in execution.uses},
+        **(
+            {"slice_ms": slices}
+            if (slices := {use.name: use.slice_ms for use in execution.uses if use.slice_ms})
+            else {}
+        ),
         "calibrated": model.calibration is not None,
         "measured": {name: list(bounds) for name, bounds in model.measured.items()},
         **({"solo_fit": _comparison(solo_fit)} if solo_fit else {}),
@@ -341,9 +346,12 @@ def _save_nf(model: NfModel, folder: Path) -> None:
 def _load_nf(folder: Path) -> NfModel:
     found = json.loads((folder / "nf.json").read_text(encoding="utf-8"))
     uses = tuple(
-        AcceleratorUse(name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())))
+        AcceleratorUse(
+            name, int(queues), ServiceTime(tuple(found["service_ms"][name].items())),
+            found.get("slice_ms", {}).get(name, 0.0),
+        )
         for name, queues in found["queues"].items()
-    )
+    )  # fmt: skip
     solo, calibration, alone, neighbours, cores = (
         folder / f"{part}.npz" for part in ("solo", "calibration", "alone", "neighbours", "cores")
     )

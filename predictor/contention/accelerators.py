@@ -13,6 +13,7 @@ from predictor.regression.compiled import compile_kernel
 from profiles.arrays import Floats
 
 SERVICE_TERMS = ("constant", "packet_size", "mtbr", "matches", "payload_matches")
+WHOLE_TOLERANCE = 0.01  # share of a turn by which competitors may exceed a whole number of them
 HEADER_BYTES = 100.0  # about the most header bytes in a packet; nothing matches in headers
 
 
@@ -62,18 +63,32 @@ class AcceleratorUse:
     name: str
     queues: float
     service: ServiceTime
+    slice_ms: float = 0.0
+    """How long a queue is served in its turn, where turns are of equal time: then a queue with quick requests has
+    several served. 0 where a turn is one request."""
+
+    def requests(self, service_ms: Floats) -> Floats:
+        """Requests that all queues have served in one turn, at these service times, shape (N,)."""
+        if self.slice_ms:
+            return self.queues * self.slice_ms / np.maximum(service_ms, 1e-12)
+        return np.full(len(service_ms), self.queues)
 
 
-def time_next_to_bench(own_ms: Floats, queues: float, service_ms: Floats, rate_kpps: Floats) -> Floats:
+def time_next_to_bench(
+    own_ms: Floats, queues: float, service_ms: Floats, rate_kpps: Floats, slice_ms: float = 0.0
+) -> Floats:
     """Time per packet on the accelerator, waiting included, when only the competitors' sums are known, shape (N,).
 
     Saturating competitors are served once per turn: t_i + S / n_i (Tomur, equation 2). A competitor that offers less
     takes its share of the accelerator's time, which slows the NF linearly: t_i / (1 - rate * S) (Tomur, equation 8),
     until it saturates as well. `own_ms`: the NF's own service time, shape (N,). `queues`: its number of queues.
     `service_ms`: the competitors' sum of n_j^2 / T_j,solo, 0 for none, shape (N,). `rate_kpps`: their offered rate; NaN
-    when they saturate, shape (N,).
+    when they saturate, shape (N,). `slice_ms`: as of `AcceleratorUse`; the bench's longest request is as long, so that
+    the number of queues that compete follows from the sum, each for as much time as one of the NF.
     """
     saturated = own_ms + service_ms / queues
+    if slice_ms:
+        saturated = own_ms * (1.0 + np.ceil(service_ms / slice_ms - WHOLE_TOLERANCE) / queues)
     spare = 1.0 - np.where(np.isnan(rate_kpps), 1.0, rate_kpps * service_ms)
     light = np.where(spare > 0, own_ms / np.maximum(spare, 1e-9), np.inf)
     return np.minimum(saturated, light)
@@ -119,7 +134,7 @@ def write_limits(service_ms, queues, demand_kpps, kpps, scratch, order):  # type
         turn[member] = queues[member] * service_ms[member]
         turns += turn[member]
         taken[member] = demand_kpps[member] * service_ms[member]
-        demand_per_queue[member] = demand_kpps[member] / max(queues[member], 1.0)
+        demand_per_queue[member] = demand_kpps[member] / queues[member]
         place = users  # sorted by insertion, as there are few
         while place > 0 and demand_per_queue[order[place - 1]] > demand_per_queue[member]:
             order[place] = order[place - 1]

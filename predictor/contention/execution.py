@@ -60,7 +60,9 @@ class Execution:
         service = self.service_ms(traffic)
         times = np.empty_like(service)
         for at, use in enumerate(self.uses):
-            times[:, at] = time_next_to_bench(service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at])
+            times[:, at] = time_next_to_bench(
+                service[:, at], use.queues, competitor_ms[:, at], competitor_kpps[:, at], use.slice_ms
+            )
         return drops_on_accelerators(self.pattern, rate, service, 1.0 / np.maximum(times, 1e-12))
 
     def throughput(self, base: Floats, traffic: Floats, competitor_ms: Floats, competitor_kpps: Floats) -> Floats:

@@ -45,6 +45,8 @@ class SoloModels(NamedTuple):
     """Shape (NFs,)."""
     queues: Floats
     """Per accelerator, 0 where it is not used, shape (NFs, accelerators)."""
+    slices: Floats
+    """Of the `AcceleratorUse`, shape (NFs, accelerators)."""
     terms: Floats
     """Coefficients of service times by term, shape (NFs, accelerators, terms)."""
 
@@ -57,7 +59,7 @@ def solo_models(models: Sequence[NfModel], accelerators: Sequence[str]) -> SoloM
         [GaussianProcess.none(len(ATTRIBUTES))] * len(models),
     )
     inputs = np.full((len(models), len(ATTRIBUTES)), -1, dtype=np.int64)
-    queues = np.zeros((len(models), len(accelerators)))
+    queues, slices = np.zeros((2, len(models), len(accelerators)))
     terms = np.zeros((len(models), len(accelerators), len(SERVICE_TERMS)))
     for at, model in enumerate(models):
         if model.solo is not None and compiled[at]:
@@ -65,7 +67,7 @@ def solo_models(models: Sequence[NfModel], accelerators: Sequence[str]) -> SoloM
             inputs[at, : len(model.solo.throughput.attributes)] = model.solo.throughput.attributes
         for use in model.execution.uses:
             column = accelerators.index(use.name)
-            queues[at, column] = use.queues
+            queues[at, column], slices[at, column] = use.queues, use.slice_ms
             for term, coefficient in use.service.coefficients:
                 terms[at, column, SERVICE_TERMS.index(term)] += coefficient
     return SoloModels(
@@ -77,6 +79,7 @@ def solo_models(models: Sequence[NfModel], accelerators: Sequence[str]) -> SoloM
         np.array([model.error_model.scale.width for model in models]),
         np.array([model.execution.pattern == PIPELINE for model in models], dtype=np.bool_),
         queues,
+        slices,
         terms,
     )
 
@@ -87,7 +90,7 @@ def solo_models_at(packed):  # type: ignore[no-untyped-def]  # pragma: no cover 
     return SoloModels(
         flags(packed, 0), processes_at(packed, 1), processes_at(packed, 9), whole_2d(packed, 17),
         numbers_2d(packed, 18), numbers_2d(packed, 19), flags(packed, 20), numbers_2d(packed, 21),
-        numbers_3d(packed, 22),
+        numbers_2d(packed, 22), numbers_3d(packed, 23),
     )  # fmt: skip
 
 
@@ -157,6 +160,8 @@ def _write_accelerators(models, table, row):  # type: ignore[no-untyped-def]  # 
         table.service[row, at] = 0.0
         if models.queues[nf, at] > 0:
             table.service[row, at] = _service_ms(models.terms[nf, at], size, mtbr)
+            if models.slices[nf, at] > 0:
+                table.queues[row, at] *= models.slices[nf, at] / max(table.service[row, at], 1e-12)
             matches += table.service[row, at] - _service_ms(models.terms[nf, at], size, 0.0)
             used += 1
     staged = models.pipeline[nf]

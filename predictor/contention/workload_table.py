@@ -74,7 +74,8 @@ class WorkloadTable:
         How much further predictions err, relative to more being offered than it can carry on the default number of
         cores, shape (workloads,).
     queues, service
-        Per accelerator in `accelerators`, 0 where it is not used, shape (workloads, accelerators).
+        `AcceleratorUse.requests` and service time per accelerator in `accelerators`, 0 where it is not used, shape
+        (workloads, accelerators).
     measured_alone
         Whether every NF was, so that the contention that it exerts is known.
     """
@@ -298,7 +299,8 @@ class WorkloadTable:
         self.modelled_solo[rows] = model.modelled_solo_kpps(traffic, base)
         for use in execution.uses:
             column = self.accelerators.index(use.name)
-            self.queues[rows, column], self.service[rows, column] = use.queues, use.service(traffic)
+            self.service[rows, column] = service = use.service(traffic)
+            self.queues[rows, column] = use.requests(service)
 
     def _scale(self, model: NfModel, cores: int, rows: NDArray[np.intp]) -> None:
         """Change rows of the default number of cores to another one."""

@@ -11,7 +11,7 @@ from predictor.training.calibrate import calibrate
 from predictor.training.co_runs import choose
 from predictor.training.core_counts import fit_core_scales, with_doubts
 from predictor.training.measurements import Measurements, bench_services, measurements_of, most_accesses
-from predictor.training.nf import plausible_models
+from predictor.training.nf import ExecutionFits, find_slices, plausible_models
 from predictor.training.solo_fits import SoloCurve
 
 __all__ = ["measurements_of", "train_nf_models"]
@@ -25,12 +25,16 @@ def train_nf_models(
     throughput alone, or `OWN_RUNS`. Raises `InputError` when measured co-locations contradict the other runs beyond
     belief."""
     services = bench_services(measured.benches)
+    longest = {name: float(time.max()) for name, (_, time) in measured.benches.items()}
+    fits: ExecutionFits = {}
+    slices = find_slices(measured.nfs, measured.further, services, longest, fits)
     plausible = {}
     for name, nf in measured.nfs.items():
         progress(name)
         plausible[name] = plausible_models(
-            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name)
-        )
+            nf, services, most_accesses=most_accesses(measured, name, seed), seed=seed, solo_fit=solo_fits.get(name),
+            further=measured.further[name], slices=slices, fits=fits,
+        )  # fmt: skip
     chosen = choose(plausible, measured.co_locations)
     scaled = {
         name: fit_core_scales(model, measured.further[name], measured.core_counts[name])

@@ -1,5 +1,6 @@
 """Training of one NF: queues and service times, solo throughput, memory model, and the execution pattern they fit."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -7,15 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from predictor.contention.accelerators import AcceleratorUse, ServiceTime
+from predictor.contention.accelerators import SERVICE_TERMS, WHOLE_TOLERANCE, AcceleratorUse, ServiceTime
 from predictor.contention.execution import EXECUTION_PATTERNS, PIPELINE, Execution, Pattern
 from predictor.contention.nf_model import NfModel
+from predictor.contention.solo import SoloModel
 from predictor.regression.significant import significant
 from predictor.training.measurements import NfMeasurements, Runs
-from predictor.training.solo_fits import SoloCurve, base_without_solo_runs, fit_memory, fit_solo, with_fit_of_runs
+from predictor.training.solo_fits import (
+    SOLO_ROWS,
+    SoloCurve,
+    base_without_solo_runs,
+    cores_on,
+    fit_memory,
+    fit_solo,
+    with_fit_of_runs,
+)
 from profiles.arrays import Floats
 
 FITTING_ROUNDS = 3
+NO_SLICES: Mapping[str, float] = {}
+FitKey = tuple[str, Pattern, tuple[str, ...]]
+ExecutionFits = dict[FitKey, tuple[Execution, SoloModel | None]]
+"""By NF, pattern, and those of its accelerators whose turns are of equal time."""
 AMBIGUOUS_MISFIT = 1.5  # times the misfit of the pattern that fits best, up to which another may be the true one
 
 
@@ -26,6 +40,9 @@ def plausible_models(
     most_accesses: float,
     seed: int,
     solo_fit: SoloCurve | None = None,
+    further: Sequence[NfMeasurements] = (),
+    slices: Mapping[str, float] = NO_SLICES,
+    fits: ExecutionFits | None = None,
 ) -> list[NfModel]:
     """A model per execution pattern that the measurements allow, the best fit first.
 
@@ -33,12 +50,17 @@ def plausible_models(
     run to completion with quick ones. Real co-locations can: the two slow other NFs differently. `measured`: the
     measurements of the NF. `benches`: per accelerator, the service time of its bench. `most_accesses`: cache accesses
     per second that the other NFs of a NIC can exert on it. `seed`: seeds the boosting. `solo_fit`: a curve of its
-    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none."""
+    throughput alone, or `OWN_RUNS`, as `with_fit_of_runs` takes it; None for none. `further`: its measurements on
+    further numbers of cores, which use the same queues. `slices`: as `find_slices` returns them. `fits`: those that it
+    has made."""
     detect = measured.described and bool(measured.accelerators)
     models = [
-        _fit(measured, pattern, benches, infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit)
+        _fit(
+            measured, further, pattern, benches, slices, fits or {},
+            infer_queues=detect, most_accesses=most_accesses, seed=seed, solo_fit=solo_fit,
+        )
         for pattern in (EXECUTION_PATTERNS if detect else (PIPELINE,))
-    ]
+    ]  # fmt: skip
     if not detect:
         return models
     misfits = misfits_next_to_benches(measured, models)
@@ -49,8 +71,11 @@ def plausible_models(
 
 def _fit(
     measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
     pattern: Pattern,
     benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
+    fits: ExecutionFits,
     *,
     infer_queues: bool,
     most_accesses: float,
@@ -58,17 +83,94 @@ def _fit(
     solo_fit: SoloCurve | None,
 ) -> NfModel:
     """The NF under one pattern: queues and solo throughput in turn, since each depends on the other, then memory."""
-    execution = Execution(pattern)
     base = base_without_solo_runs(measured, pattern, most_accesses=most_accesses, seed=seed)
-    solo = fit_solo(measured, execution)
-    for _ in range(FITTING_ROUNDS if measured.accelerators else 0):
-        execution = Execution(pattern, fit_uses(measured, pattern, base, benches, infer_queues=infer_queues))
-        solo = fit_solo(measured, execution)
-        base = solo.kpps(measured.queues.traffic) if solo else base
+    if (known := _key_of(measured, pattern, slices)) in fits:
+        execution, solo = fits[known]
+    else:
+        execution, solo = _fit_execution(measured, further, pattern, benches, slices, base, infer_queues)
     if solo and solo_fit is not None:
         solo = with_fit_of_runs(solo, measured, execution, solo_fit)
     memory = fit_memory(measured, execution, solo, most_accesses=most_accesses, seed=seed)
     return NfModel(measured.name, measured.cores, execution, solo, memory, measured.ranges)
+
+
+def _fit_execution(
+    measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
+    pattern: Pattern,
+    benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
+    base: Floats | None,
+    infer_queues: bool,
+) -> tuple[Execution, SoloModel | None]:
+    execution = Execution(pattern)
+    solo = fit_solo(measured, execution)
+    # cores that are slow with large packets look like an accelerator that is; on more cores the accelerator binds
+    further = [of_count for of_count in further if solo and len(of_count.solo) >= SOLO_ROWS]
+    for _ in range(FITTING_ROUNDS if measured.accelerators else 0):
+        uses = fit_uses(measured, further, pattern, base, benches, slices, infer_queues=infer_queues)
+        execution = Execution(pattern, uses)
+        solo = fit_solo(measured, execution)
+        if solo:
+            reached = [cores_on(of_count, execution).kpps(of_count.queues.traffic) for of_count in further]
+            base = np.concatenate([solo.kpps(measured.queues.traffic), *reached])
+    return execution, solo
+
+
+# Whether the tenants of an accelerator get turns of one request (Tomur, section 4.1.1), or of equal time.
+
+
+SMALL_MISFIT, CLEARLY_SMALLER = 0.02, 0.7
+"""The mean relative error next to benches up to which turns of one request are not doubted, and that of turns of equal
+time, relative to it, below which these are taken for true."""
+
+
+def find_slices(
+    nfs: Mapping[str, NfMeasurements],
+    further: Mapping[str, Sequence[NfMeasurements]],
+    services: Mapping[str, ServiceTime],
+    longest: Mapping[str, float],
+    fits: ExecutionFits,
+) -> dict[str, float]:
+    """The length (ms) of a turn of each accelerator whose turns are of equal time, by the runs of all NFs next to its
+    bench. `services`, `longest`: per accelerator, the service time of its bench, and its longest (ms). `fits` gets
+    those that were made."""
+
+    def misfit(users: Sequence[NfMeasurements], slices: Mapping[str, float]) -> float:
+        found = [_least_misfit(nf, further[nf.name], services, slices, fits) for nf in users]
+        return float(np.mean(found)) if found else 0.0
+
+    slices = {}
+    for name, longest_ms in longest.items():
+        users = [nf for nf in nfs.values() if name in nf.accelerators and nf.described and len(nf.solo) >= SOLO_ROWS]
+        by_request = misfit(users, NO_SLICES)
+        if by_request > SMALL_MISFIT and misfit(users, {name: longest_ms}) < CLEARLY_SMALLER * by_request:
+            slices[name] = longest_ms
+    return slices
+
+
+def _least_misfit(
+    measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
+    services: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
+    fits: ExecutionFits,
+) -> float:
+    """Mean relative error next to accelerator benches, of the pattern that fits best."""
+    misfits, runs = [], measured.queues[~measured.queues.without_accelerator_contention]
+    for pattern in EXECUTION_PATTERNS if len(runs) else ():
+        key = _key_of(measured, pattern, slices)
+        if key not in fits:
+            fits[key] = _fit_execution(measured, further, pattern, services, slices, None, infer_queues=True)
+        execution, solo = fits[key]
+        assert solo is not None  # its users have solo runs
+        predicted = execution.throughput(solo.kpps(runs.traffic), runs.traffic, runs.service_ms, runs.rate_kpps)
+        misfits.append(float(np.minimum(np.abs(predicted / runs.throughput - 1), LARGEST_ERROR).mean()))
+    return min(misfits, default=0.0)
+
+
+def _key_of(measured: NfMeasurements, pattern: Pattern, slices: Mapping[str, float]) -> FitKey:
+    return measured.name, pattern, tuple(name for name in measured.accelerators if name in slices)
 
 
 # How well each execution pattern fits the runs of an NF next to benches.
@@ -114,9 +216,11 @@ HEADERLESS_TERM = "payload_matches"
 
 def fit_uses(
     measured: NfMeasurements,
+    further: Sequence[NfMeasurements],
     pattern: Pattern,
     base: Floats | None,
     benches: Mapping[str, ServiceTime],
+    slices: Mapping[str, float],
     *,
     infer_queues: bool,
 ) -> tuple[AcceleratorUse, ...]:
@@ -126,13 +230,21 @@ def fit_uses(
     not bind contribute as well. Two equilibrium runs with different competitors suffice (Tomur, section 4.1.1): in a
     pipeline 1/T = t + S/n, in run to completion 1/T = 1/T_solo + S/n. There the part of the service time that every
     packet takes cannot be separated from the cores' time; the bench's is taken. `measured`: the measurements of the NF.
-    `pattern`: the execution pattern that is assumed. `base`: what the cores reach with the least accelerator work at
-    the traffic of each of `measured.queues` (kpps); None to infer it as well. `benches`: per accelerator, the service
-    time of its bench, where known. `infer_queues`: whether to infer queue counts; else each is one."""
-    runs = measured.queues
+    `further`: those on further numbers of cores. `pattern`: the execution pattern that is assumed. `base`: what the
+    cores reach with the least accelerator work at the traffic of each of their `queues` (kpps); None to infer it, too.
+    `benches`: per accelerator, the service time of its bench, where known. `slices`: as `find_slices` returns them.
+    `infer_queues`: whether to infer queue counts; else each is one."""
+    counts = [measured, *further]
+    runs = Runs.joined([of_count.queues for of_count in counts])
+    terms = {name: np.concatenate([of_count.queue_terms[name] for of_count in counts]) for name in SERVICE_TERMS}
+    # before anything is known, throughput is taken to grow with the cores
+    more = [
+        np.full(len(of_count.queues), math.log((of_count.cores or 1) / (measured.cores or 1))) for of_count in further
+    ]
+    speed = np.concatenate([np.zeros(len(measured.queues)), *more])
     # without solo runs, a run without competitors may be of the accelerator without the NF's cores
     bare = runs.without_accelerator_contention & (len(measured.solo) == 0)
-    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, measured.queue_terms)
+    fit = _Fit(pattern, measured.accelerators, runs, bare, base, benches, terms, speed, slices)
     loose = [infer_queues and len(set(column[column > 0].tolist())) > 1 for column in runs.service_ms.T]
     shares, coefficients = fit.solve(*fit.start(loose), loose)
     whole = [1.0 / max(1, round(1.0 / share)) for share in shares]
@@ -152,8 +264,12 @@ class _Fit:
         base: Floats | None,
         benches: Mapping[str, ServiceTime],
         terms: Mapping[str, Floats],
+        speed: Floats,
+        slices: Mapping[str, float],
     ) -> None:
         self.pattern, self.names, self.runs, self.base, self.benches = pattern, names, runs, base, benches
+        self.speed = speed  # logarithm of how much faster the cores are than the default number, as they were guessed
+        self.slices = [slices.get(name, 0.0) for name in names]
         self.maybe_bare, self.alone = maybe_bare, runs.without_accelerator_contention
         self.known = [() if pattern == PIPELINE else _of_every_packet(benches.get(name)) for name in names]
         self.terms = _terms(pattern, runs)
@@ -198,7 +314,7 @@ class _Fit:
         def residuals(vector: Floats) -> Floats:
             base = self.base
             if base is None:
-                base = np.exp(np.clip(self.curve @ vector[cores], -MOST_LOG, MOST_LOG))
+                base = np.exp(np.clip(self.curve @ vector[cores] + self.speed, -MOST_LOG, MOST_LOG))
             errors = np.log(np.maximum(self._predict(*unpack(vector), base), 1e-9) / self.runs.throughput)
             unusual = [
                 vector[shared] - 1.0,
@@ -244,8 +360,10 @@ class _Fit:
     def uses(self, shares: Sequence[float], coefficients: Sequence[Floats]) -> tuple[AcceleratorUse, ...]:
         """Queues and service times with these parameters."""
         return tuple(
-            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))))
-            for name, known, share, values in zip(self.names, self.known, shares, coefficients, strict=True)
+            AcceleratorUse(name, 1 / share, ServiceTime((*known, *zip(self.terms, values.tolist(), strict=True))), turn)
+            for name, known, share, values, turn in zip(
+                self.names, self.known, shares, coefficients, self.slices, strict=True
+            )
         )
 
     def _predict(self, shares: Sequence[float], coefficients: Sequence[Floats], base: Floats) -> Floats:
@@ -256,6 +374,7 @@ class _Fit:
         return execution.throughput(base, runs.traffic, runs.service_ms, runs.rate_kpps)
 
     def _start_of(self, at: int, free: bool) -> tuple[float, Floats]:
+        free = free and not self.slices[at]
         service, rate = self.runs.service_ms[:, at], self.runs.rate_kpps[:, at]
         rows = (service > 0) & np.isnan(rate) if free else np.ones(len(service), dtype=bool)
         throughput = self.runs.throughput[rows]
@@ -267,6 +386,9 @@ class _Fit:
         time = 1 / throughput
         if self.pattern != PIPELINE:
             time = time - (1 / self.base[rows] if self.base is not None else 1 / self.runs.throughput.max())
+        if self.slices[at]:
+            # as if of one queue, beside as many as the bench has
+            time = time / (1.0 + np.ceil(service[rows] / self.slices[at] - WHOLE_TOLERANCE))
         # slow runs weigh most: in them the accelerator binds
         solution = np.linalg.lstsq(design / units, time, rcond=None)[0] / units
         return (float(np.clip(solution[-1], 1 / MOST_QUEUES, 1.0)), solution[:-1]) if free else (1.0, solution)

@@ -129,7 +129,7 @@ def _compare_fits(
 
 
 SOLO_ROWS = 3
-BINDING_SHARE = 0.97  # share of what an accelerator allows, below which it does not bind
+BINDING_SHARE = 0.9  # share of what an accelerator allows, below which it does not bind
 MOSTLY_CORES = 0.6  # share of time on matches, above which the cores' share is too uncertain to learn from
 
 
@@ -148,10 +148,18 @@ def fit_solo(measured: NfMeasurements, execution: Execution) -> SoloModel | None
     )
 
 
+def cores_on(measured: NfMeasurements, execution: Execution) -> SoloThroughput:
+    """What the cores reach alone of an NF that uses accelerators, on as many of them as were measured."""
+    return SoloThroughput.fit((0, 1), *cores_alone(measured, execution))
+
+
 def cores_alone(measured: NfMeasurements, execution: Execution) -> tuple[Floats, Floats]:
-    """What a solo model learns throughput from: traffic, shape (N, 3), and kpps of the cores, shape (N,)."""
-    throughput, free = _cores_only(measured, execution, measured.alone)
-    return measured.alone.traffic[free], throughput[free]
+    """What a solo model learns throughput from: traffic, shape (N, 3), and kpps of the cores, shape (N,). Where an
+    accelerator bound a run, the cores reach more than was measured, or else the other runs let expect too little."""
+    traffic, (throughput, free) = measured.alone.traffic, _cores_only(measured, execution, measured.alone)
+    if execution.pattern == PIPELINE and not free.all():
+        free |= throughput > SoloThroughput.fit((0, 1), traffic[free], throughput[free]).kpps(traffic)
+    return traffic[free], throughput[free]
 
 
 def base_without_solo_runs(

@@ -17,11 +17,12 @@ DEFAULT = TrafficProfile(16000, 1500, 600)
 
 @dataclass(frozen=True)
 class Engine:
-    """How one NF uses one accelerator: queues, and ms per packet and per match."""
+    """How one NF uses one accelerator: queues, ms per packet and per match, and whether turns are of equal time."""
 
     queues: int
     packet_ms: float
     match_ms: float = 0.0
+    equal_time: bool = False
 
     def service_ms(self, traffic: TrafficProfile) -> float:
         return self.packet_ms + self.match_ms * traffic.mtbr * traffic.packet_size / 1e6
@@ -61,12 +62,20 @@ def play(nf: MadeUpNf, core_ms: float, traffic: TrafficProfile, rivals: dict[str
 
 
 def _filled(engine: Engine, service: float, rival: tuple[float, float]) -> float:
-    """Requests per ms of queues that never run dry, served in turn with the rival's queue."""
+    """Requests per ms of queues that never run dry, served in turn with the rival's queue, or by who had least time."""
     now, done, taken = 0.0, 0, 0
     while done < PACKETS:
+        if (
+            engine.equal_time
+            and rival[0]
+            and taken < rival[1] * now
+            and taken * rival[0] < done / engine.queues * service
+        ):
+            now, taken = now + rival[0], taken + 1
+            continue
         now += engine.queues * service
         done += engine.queues
-        if rival[0] and taken + 1 <= rival[1] * now:
+        if not engine.equal_time and rival[0] and taken + 1 <= rival[1] * now:
             now, taken = now + rival[0], taken + 1
     return done / now
 

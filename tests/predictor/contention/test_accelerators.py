@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from predictor.contention.accelerators import ServiceTime, equilibrium, limits, time_next_to_bench
+from predictor.contention.accelerators import AcceleratorUse, ServiceTime, equilibrium, limits, time_next_to_bench
 from predictor.contention.execution import COMPOSITIONS, PIPELINE, RUN_TO_COMPLETION, drops_on_accelerators
 
 
@@ -56,6 +56,16 @@ def test_water_filling_uses_the_accelerator_exactly(members: list[tuple[float, i
 def test_time_beside_a_bench(queues: int, service: float, rate: float, expected: float) -> None:
     """Equations 2 and 8 around an own service time of 1 ms."""
     assert_allclose(time_next_to_bench(np.ones(1), queues, np.array([service]), np.array([rate])), expected)
+
+
+def test_turns_of_equal_time() -> None:
+    """Two of an NF's queues beside one of a bench: two thirds of the time, whatever a request of either takes."""
+    own, bench, slice_ms = 0.7, np.array([1.5]), 3.0
+    time = time_next_to_bench(np.array([own]), 2, bench, np.array([np.nan]), slice_ms)
+    assert_allclose(time, own * 1.5)
+    uses = [AcceleratorUse("engine", queues, ServiceTime(()), slice_ms) for queues in (2, 1)]
+    requests = [float(use.requests(service)[0]) for use, service in zip(uses, (np.array([own]), bench), strict=True)]
+    assert_allclose(limits(_row(own, 1.5), _row(*requests), _row(9, 9)), _row(2 / 3 / own, 1 / 3 / 1.5))
 
 
 def test_bench_formula_and_co_location_formula_agree() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from predictor import Models, load_models, train
@@ -21,6 +22,7 @@ from predictor.training.recorded import ASSUMED_NOISE, noise_of_a_run
 from predictor.training.solo_fits import OWN_RUNS, fit_solo, is_above_zero, longest_line, with_fit_of_runs
 from profiles import InputError
 from profiles.arrays import Floats
+from profiles.profile import service_column
 from tests.predictor.fitting.made_up_models import made_up
 from tests.predictor.made_up import CRYPTO, DEFAULT, LOOKUP, PLAIN, Engine, MadeUpNf, measure, play, profile
 
@@ -49,6 +51,20 @@ def test_pattern_and_queues_are_found(pipeline: bool, engines: int, queues: int)
     evidence = found["evidence"]["mape_pct"]  # type: ignore[index]
     assert set(evidence) == {"pipeline", "run-to-completion"}
     assert evidence[found["execution_pattern"]] == min(evidence.values()) < 1.5
+
+
+@pytest.mark.parametrize("equal_time", [True, False])
+def test_turns_of_equal_time_are_told_from_turns_of_one_request(equal_time: bool) -> None:
+    """By how little the bench's service time matters; queues and service time are found in either case."""
+    engine = Engine(2, 4e-4, 6e-4, equal_time)
+    made = profile([MadeUpNf("nf", True, 5e-4, {"crypto": engine})])
+    longest = 4 * engine.service_ms(DEFAULT)
+    benches = pd.DataFrame([{**DEFAULT.as_dict(), service_column("crypto"): share * longest} for share in (0.1, 1.0)])
+    models = train(replace(made, benches=benches), ["tomur"])
+    assert models.completed_nf_json["nf"].get("slice_ms") == ({"crypto": longest} if equal_time else None)
+    (use,) = models.models["nf"].execution.uses
+    assert use.queues == 2
+    np.testing.assert_allclose(use.service(np.array([DEFAULT.as_tuple()])), engine.service_ms(DEFAULT), rtol=0.03)
 
 
 def test_service_time_of_a_pipeline(models: Models) -> None:
