@@ -18,7 +18,7 @@ ROLES = (
     "firewall", "balancer", "sampler", "proxy", "gateway", "router", "meter", "cache", "scrubber", "tunnel", "shaper",
     "inspector", "translator", "mirror", "classifier",
 )  # fmt: skip
-ENGINES = ("crypto", "regex", "compression", "checksum", "dedup", "pattern")
+ENGINES = ("crypto", "regex", "compression", "checksum", "dedup", "lookup")
 MATCHING = ("regex", "pattern")
 EXTRA_PARAMETERS = {"crypto": ("key_rounds", 10, 14), "compression": ("level", 1, 9)}
 SHARES = {
