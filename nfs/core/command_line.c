@@ -31,7 +31,7 @@ static const char *take_real(const struct command_option *option, const char *va
 	const double real = strtod(value, &end);
 
 	if (end == value || *end != '\0' || !(real > 0) || real >= 1e15)
-		return "is not a number above 0";
+		return "is not a number above 0 and below 1e15";
 	*option->real = real;
 	return NULL;
 }

@@ -38,7 +38,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-PLAIN_PEER_FREED("FlowClassifier",
-		 "rte_hash_lookup_bulk, three counters and a class per flow, "
-		 "codepoint and checksum",
-		 plain_flows_destroy)
+PLAIN_PEER_FREED(
+	"FlowClassifier",
+	"rte_hash_lookup_bulk, three counters and a class per flow, codepoint and checksum",
+	plain_flows_destroy)

@@ -56,7 +56,7 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-PLAIN_PEER_FREED("FlowTracker",
-		 "rte_hash_lookup_bulk of a direction-independent key, record of the "
-		 "ends that sent",
-		 plain_flows_destroy)
+PLAIN_PEER_FREED(
+	"FlowTracker",
+	"rte_hash_lookup_bulk of a direction-independent key, record of the ends that sent",
+	plain_flows_destroy)

@@ -79,7 +79,6 @@ static void process(void *of, struct rte_mbuf **packets, uint16_t n, struct nf_o
 	}
 }
 
-PLAIN_PEER_FREED("NAT",
-		 "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums "
-		 "rewritten",
-		 plain_flows_destroy)
+PLAIN_PEER_FREED(
+	"NAT", "rte_hash_lookup_bulk of the inside endpoint, address, port and checksums rewritten",
+	plain_flows_destroy)

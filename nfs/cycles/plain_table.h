@@ -27,13 +27,14 @@ static inline void *plain_flows_create(const char *name, size_t bytes, uint32_t 
 		.hash_func = rte_hash_crc,
 		.socket_id = SOCKET_ID_ANY,
 	};
-	struct plain_flows *flows = nf_zalloc(bytes);
+	struct plain_flows *flows = nf_zalloc_for(name, bytes);
 
 	if (!flows)
 		return NULL;
 	flows->table = rte_hash_create(&parameters);
 	if (flows->table)
-		flows->entries = nf_zalloc((rte_hash_max_key_id(flows->table) + 1) * entry);
+		flows->entries =
+			nf_zalloc_for(name, (rte_hash_max_key_id(flows->table) + 1) * entry);
 	return flows->entries ? flows : NULL;
 }
 

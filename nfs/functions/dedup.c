@@ -370,7 +370,6 @@ static void destroy(struct nf *nf)
 }
 
 NF_KIND("Dedup",
-	"replaces payload bytes sent before by references; the link's other end restores "
-	"them",
+	"replaces payload bytes sent before by references; the link's other end restores them",
 	.alters = true, .state_bytes = sizeof(struct dedup), .create = create, .process = process,
 	.destroy = destroy)

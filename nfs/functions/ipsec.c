@@ -424,7 +424,6 @@ static void process(struct nf *nf, struct rte_mbuf **packets, uint16_t n, struct
 }
 
 NF_KIND("IPSec",
-	"encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes "
-	"back",
+	"encrypts what goes outside (ESP, AES-128-CTR, HMAC-SHA1-96), decrypts what comes back",
 	.alters = true, .state_bytes = sizeof(struct ipsec), .create = create, .process = process,
 	.destroy = destroy)

@@ -90,8 +90,7 @@ static void take_over(struct nf *nf, struct nf *from)
 }
 
 NF_KIND("NIDS",
-	"raises alerts about flows whose payloads match rules; can drop packets of one "
-	"class",
+	"raises alerts about flows whose payloads match rules; can drop packets of one class",
 	OFFLOADS(NF_USES(ACCELERATOR_REGEX)), .state_bytes = sizeof(struct flow_scan),
 	.create = create, .process = flow_scan_process, .take_over = take_over,
 	.destroy = flow_scan_destroy)

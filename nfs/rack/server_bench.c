@@ -51,7 +51,7 @@ static const char *take_entry(void *state, char *value)
 	char rest;
 
 	options->chosen = true;
-	if (sscanf(value, "%u,%u%c", &path, &index, &rest) != 2)
+	if (sscanf(value, "%u,%u%c", &path, &index, &rest) != 2 || path >> 24 || index > UINT8_MAX)
 		return "is not PATH,INDEX";
 	options->entry = (struct service){path, (uint8_t)index};
 	return NULL;

@@ -223,6 +223,7 @@ int options_read(struct options *options, int argc, char **argv)
 	if (result != COMMAND_LINE_READ)
 		return result;
 	options->count = (uint64_t)count;
+	require(&reader, (double)options->count == count, "--count is a whole number");
 	device->batch = batch ? batch : DEFAULT_BATCH;
 	device->flush_us = flush_us > 0 ? flush_us : DEFAULT_FLUSH_US;
 	device->executors = executors ? executors : DEFAULT_EXECUTORS;

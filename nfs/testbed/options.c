@@ -80,7 +80,7 @@ static const char *take_percent(void *state, char *value)
 	*percent = strtod(value, &rest);
 	if (rest != value && *rest == '\0' && *percent > 0 && *percent <= 100)
 		return NULL;
-	return "is not a percentage above 0";
+	return "is not a percentage above 0, up to 100";
 }
 
 static const char *take_accelerators(void *state, char *value)

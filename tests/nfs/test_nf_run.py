@@ -205,6 +205,8 @@ def test_faults_of_a_chain_are_named(nf_run: Path, tmp_path: Path, capture: Path
         ([], "either --nf or --chain"),
         (["--nf", "NAT", "--out", "in.pcap"], "cannot be read and written at once"),
         (["--nf", "NAT", "--count", "0"], '--count: "0" is not a number above 0'),
+        (["--nf", "NAT", "--count", "0.5"], "--count is a whole number"),
+        (["--nf", "NAT", "--count", "1e15"], '--count: "1e15" is not a number above 0 and below 1e15'),
         (["--nf", "NAT", "--out", "no/such/out.pcap"], "no/such/out.pcap"),
         (["--nf", "NAT", "--outside", "ring"], "must both be captures"),
     ],

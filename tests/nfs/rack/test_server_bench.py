@@ -50,6 +50,8 @@ def test_the_chain_is_beside_the_loop_by_hand(tmp_path: Path) -> None:
         (["--chain", "a.chain", "--entry", "1,252"], "a.chain: no way without branches from this entry to an exit"),
         (["--chain", "a.chain", "--entry", "1,1"], "a.chain: no way without branches from this entry to an exit"),
         (["--chain", "a.chain", "--entry", "1"], '--entry: "1" is not PATH,INDEX'),
+        (["--chain", "a.chain", "--entry", "1,511"], '--entry: "1,511" is not PATH,INDEX'),
+        (["--chain", "a.chain", "--entry", "-1,255"], '--entry: "-1,255" is not PATH,INDEX'),
         (["--chain", "a.chain", "--flows", "0"], '--flows: "0" is not a whole number from 1 to 1000000'),
         ([], "--chain is needed"),
         (["--chain", "none"], "none: No such file"),
