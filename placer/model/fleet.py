@@ -430,6 +430,8 @@ class Fleet:
             return
         before = nic.tenants_by_id.pop(tenant.id)
         nic.tenants_by_id[tenant.id] = tenant
+        self.groups.remove(tenant.id, tenant.constraints)  # it is the last one of each group now
+        self.groups.add(tenant.id, tenant.constraints, nic)
         self._count(before, nic.kind, -1)
         self._count(tenant, nic.kind, 1)
         if self.observer is not None:

@@ -141,16 +141,16 @@ class SampledIndex(IndexWithoutTable):
     def observe(self, tenant: Tenant) -> None:
         """There is no forecast; workloads that have left make room, since none is being compared now."""
         if self._trial is None:
-            self._checked, self._last = None, NOBODY_SAMPLED
+            self._checked = None
             if self._checks is not None:
                 self._checks.release_rows()
 
     def rows_in_use(self) -> NDArray[np.int64]:
-        """The rows of all tenants, as of `CoLocationChecks`."""
+        """The rows of all tenants, as of `CoLocationChecks`, and of the one that was sampled last."""
         nics, members = self._arrays[0][:, : self._used], self._arrays[1][: self._used]
         sizes = np.where(nics[FREE] >= 0, members[:, 0, 1], 0)
-        rows: NDArray[np.int64] = members[:, 1:, 1][np.arange(members.shape[1] - 1) < sizes[:, None]]
-        return rows
+        rows = members[:, 1:, 1][np.arange(members.shape[1] - 1) < sizes[:, None]]
+        return np.append(rows, self._last[1].numbers[1])
 
     def follow(self, oracle: Oracle) -> None:
         """Ask this oracle from now on."""

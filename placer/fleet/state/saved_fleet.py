@@ -15,7 +15,7 @@ from typing import Any
 from placer.fleet.protocol import Check
 from placer.fleet.state.retention import CREATE_MARKS
 from placer.fleet.state.saved import ANSWERS_TABLE, Counted, count_nothing
-from placer.fleet.state.tables import Labels, Tables, read_constraints, read_labels, workload_of
+from placer.fleet.state.tables import Labels, Tables, faults_of_running, read_constraints, read_labels, workload_of
 from placer.inputs.arrivals import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from placer.model.feasibility import fits
 from placer.model.fleet import Fleet
@@ -304,7 +304,7 @@ class _Rows:
 def _checked_workload(check: Check, nf: str, *values: float | None) -> tuple[Workload, list[str]]:
     """The workload of a row, and what is wrong with it."""
     workload = workload_of(nf, *values)
-    return workload, [f"{column} {message}" for column, message in check(workload)]
+    return workload, [f"{column} {message}" for column, message in faults_of_running(check, workload)]
 
 
 def place_values(kind: NicKind) -> tuple[str | None, str | None]:

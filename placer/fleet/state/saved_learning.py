@@ -17,7 +17,7 @@ from typing import Any
 from placer.fleet.learning.actions import ActionKind, ModelAction
 from placer.fleet.learning.ledger import ProductionReading
 from placer.fleet.protocol import Check
-from placer.fleet.state.tables import Statement, Tables, load_values, workload_of
+from placer.fleet.state.tables import Statement, Tables, faults_of_running, load_values, workload_of
 from placer.model.oracle import co_location_of
 from profiles import CoLocation, Fault, InputError, Workload
 
@@ -122,7 +122,7 @@ def read_readings(file: Tables, name: str, check: Check) -> Iterator[ProductionR
         event = row[0]
         try:
             reading = reading_of(row, co_location_in)
-            wrong = [message for workload in reading.co_location for _, message in check(workload)]
+            wrong = [message for running in reading.co_location for _, message in faults_of_running(check, running)]
             texts = isinstance(reading.tenant, str) and isinstance(reading.nic_model, str)
             if wrong or not (texts and event > 0 and reading.kpps >= 0):
                 raise ValueError(wrong[0] if wrong else "a value is not of its kind")

@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, Protocol
 
+from placer.fleet.protocol import Check
 from placer.model.constraints import CONSTRAINTS
 from placer.model.groups import UNCONSTRAINED, Constraints, usable_group
 from profiles import ATTRIBUTES, TrafficProfile, Workload
@@ -44,6 +45,17 @@ def workload_of(nf: str, *values: float | None) -> Workload:
     offered, promised = (inf if value is None else float(value) for value in (rate, latency))
     profile = TrafficProfile(*(float(value or 0) for value in traffic))
     return Workload(nf, profile, offered, cores=int(cores or 0), latency_us=promised)
+
+
+def faults_of_running(check: Check, workload: Workload) -> list[tuple[str, str]]:
+    """What is wrong with a workload that runs, as (column, message), where `check` is of one that arrives.
+
+    It may be offered more than its cores carry, if others carry that: its SLA allows for it, or is at risk.
+    """
+    found = [*check(workload)]
+    if not found or not workload.cores or workload.is_saturated:
+        return found
+    return [*check(workload.at_load(inf, workload.cores, inf)), *check(workload.on_cores(0))]
 
 
 # Constraints are written as a JSON object, by name; null where there are none.

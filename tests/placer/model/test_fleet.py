@@ -9,6 +9,7 @@ from placer.model.fleet import Fleet
 from placer.model.nic import Nic
 from placer.model.nic_kind import NicKind
 from placer.testing.strategies import CORES_BY_NF, arrival
+from tests.placer.fleet.toys import tenant
 
 KIND = NicKind(0, "toy", 8, CORES_BY_NF, names=("east", "west"))
 
@@ -137,3 +138,20 @@ def test_a_fleet_begins_with_what_already_runs() -> None:
         (trace[0].tenant, trace[2].tenant),
         (trace[3].tenant,),
     ]
+
+
+def test_a_change_in_one_step_is_removing_and_putting_back() -> None:
+    """Of an instance beside another one: it is the last one of its NIC and of its group then."""
+    kind = NicKind(0, "model", 8, CORES_BY_NF)
+    fleet, expected = Fleet([kind]), Fleet([kind])
+    for one in (fleet, expected):
+        for nic, ids in ((one.open(kind), "ab"), (one.open(kind), "c")):
+            for identity in ids:
+                one.place(tenant(identity, "a", together="web"), nic)
+    after = replace(tenant("a", "a", 0.1, together="web"), owner="us", reserved_until=9.0)
+    fleet.change(after)
+    expected.put_back(after, expected.remove("a"))
+    for one in (fleet, expected):
+        assert [*one.groups.members("together", "web")] == ["b", "c", "a"]
+        assert [found.id for found in one.nics["nic-1"].tenants] == ["b", "a"]
+    assert (fleet.owned, fleet.reservations) == (expected.owned, expected.reservations) == ({"us": (1, 1)}, {"a": 9.0})

