@@ -72,7 +72,8 @@ class QueuedFleet:
         self.versions = NicVersions(events)
         self._readings = 0 if feedback is None else feedback.capacities
         self._repairer = Repairer(fleet, self.selector, repairs) if repairs else None
-        self._neighbours = UsualNeighbours(tenant.workload for tenant in fleet.all_tenants())
+        present = sorted(fleet.all_tenants(), key=lambda tenant: tenant.id)  # the same order after any restart
+        self._neighbours = UsualNeighbours(tenant.workload for tenant in present)
         self._cores_choices = CoresChoices(fleet.kinds, oracles, self._neighbours)
 
     def miss(self, nic_id: str) -> str:
