@@ -40,6 +40,7 @@ from placer.strategies.contention_aware import ContentionAware
 from predictor import train
 from profiler.profiling import profile
 from profiler.testbeds import open_testbed
+from profiles import InputError
 from profiles.profile import read_profile
 from traces.arrivals import TABLE_2_NFS, Recipe, generate
 
@@ -52,7 +53,7 @@ TESTBEDS = {
     "foreign": f"exec:{sys.executable} {DATA / 'foreign_testbed.py'}",
     **{f"random {seed}": f"exec:{sys.executable} {DATA / 'random_testbed.py'} --seed {seed}" for seed in RANDOM_SEEDS},
 }
-"""SPECs by name."""
+"""SPECs by name; those that a bench takes unasked."""
 
 QUOTA = 600
 TRACES, ARRIVALS = 20, 500
@@ -106,15 +107,25 @@ def _recorded(record: Path) -> list[Result]:
     return [(tuple(of), budget, tuple(figures)) for of, budget, figures in lines]
 
 
+def spec_of(name: str) -> str:
+    """The SPEC of a testbed. Raises InputError when its name is neither in TESTBEDS nor `random` and a seed."""
+    if name in TESTBEDS:
+        return TESTBEDS[name]
+    kind, _, seed = name.partition(" ")
+    if kind != "random" or not seed.isdecimal():
+        raise InputError.of("--testbeds", f"'{name}' is not known", hint=f"{', '.join(TESTBEDS)}, or random SEED")
+    return TESTBEDS[f"random {RANDOM_SEEDS[0]}"].replace(f"--seed {RANDOM_SEEDS[0]}", f"--seed {seed}")
+
+
 def _prepared(name: str) -> None:
     if name != SHIPPED:
-        prepared(name, TESTBEDS[name])
+        prepared(name, spec_of(name))
 
 
 def _results(seed: int, name: str, strategy: str) -> list[Result]:
     """The results of a strategy on a trace, at each budget."""
     shipped = name == SHIPPED
-    spec = "simulated:contended" if shipped else TESTBEDS[name]
+    spec = "simulated:contended" if shipped else spec_of(name)
     models = None if shipped else prepared(name, spec)
     results: list[Result] = []
     with ExitStack() as stack:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benches.bench import register
-from benches.budget import TESTBEDS
+from benches.budget import spec_of
 from benches.loads import PACED, PREDICTOR, arrivals_of, prepared
 from placer.evaluate.checks import check_plan
 from placer.evaluate.evaluation import evaluate
@@ -38,7 +38,7 @@ def run(testbeds: str = ",".join(PACED), traces: int = 2, instances: int = 300) 
     rows: list[dict[str, object]] = []
     for name in testbeds.split(","):
         with ExitStack() as stack:
-            cards = Cards(models=prepared(name), testbed=TESTBEDS[name], budget_pct=2.0)
+            cards = Cards(models=prepared(name), testbed=spec_of(name), budget_pct=2.0)
             catalogue = open_catalogue(cards, stack, lambda message: None)
             for row in _placed(catalogue, traces, instances):
                 rows.append({"testbed": name, **row})

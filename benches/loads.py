@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benches.bench import register
-from benches.budget import TESTBEDS
+from benches.budget import TESTBEDS, spec_of
 from placer.evaluate.evaluation import evaluate
 from placer.inputs.catalogue import Cards, open_catalogue
 from placer.model.arrival import Arrival
@@ -54,7 +54,7 @@ def run(testbeds: str = ",".join(PACED), traces: int = 2) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for name in testbeds.split(","):
         with ExitStack() as stack:
-            cards = Cards(models=prepared(name), testbed=TESTBEDS[name], budget_pct=2.0)
+            cards = Cards(models=prepared(name), testbed=spec_of(name), budget_pct=2.0)
             catalogue = open_catalogue(cards, stack, lambda message: None)
             rows.append(_accuracy(name, catalogue))
             print(rows[-1], file=sys.stderr, flush=True)
@@ -71,7 +71,7 @@ def prepared(name: str) -> Path:
     models = home.with_name(f"{home.name}.models")
     if not models.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
-        with open_testbed(TESTBEDS[name]) as testbed:
+        with open_testbed(spec_of(name)) as testbed:
             counts = sorted({count for nf in testbed.describe().nfs for count in nf.counts})
             profile(testbed, home, quota=QUOTA, cores=counts)
         train(read_profile(home), [PREDICTOR]).save(models)

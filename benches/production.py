@@ -22,7 +22,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from benches.bench import register
-from benches.budget import TESTBEDS, prepared, profile_of
+from benches.budget import TESTBEDS, prepared, profile_of, spec_of
 from placer.fleet.simulated import ProductionRequest, simulate
 from placer.fleet.simulated.outcome import (
     BY_HAND,
@@ -71,7 +71,7 @@ def rows_of(
     name: str, cases: Sequence[str], most: int, count: int, seed: int, retrain: bool = False
 ) -> list[dict[str, object]]:
     """The rows of one testbed, where at most `most` NFs drift."""
-    play = Play(name, prepared(name, TESTBEDS[name]), count, seed, [str(profile_of(name))] if retrain else [])
+    play = Play(name, prepared(name, spec_of(name)), count, seed, [str(profile_of(name))] if retrain else [])
     rows = []
     for case in cases:
         for row in _rows(play, case, most):
@@ -118,7 +118,7 @@ class Play:
 
     def __call__(self, tables: production.ProductionTables, *fleets: str) -> Production:
         tables = tables.model_copy(update={"retrain": production.RetrainTable(profiles=self.profiles)})
-        cards = Cards(models=self.models, testbed=TESTBEDS[self.name], risk=self.risk)
+        cards = Cards(models=self.models, testbed=spec_of(self.name), risk=self.risk)
         file = production.ProductionFile(self.name, "", tables)
         found = simulate(
             ProductionRequest(self.arrivals, file, cards, fleets=fleets or COMPARED_FLEETS), Progress(quiet=True)

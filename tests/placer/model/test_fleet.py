@@ -144,14 +144,14 @@ def test_a_change_in_one_step_is_removing_and_putting_back() -> None:
     """Of an instance beside another one: it is the last one of its NIC and of its group then."""
     kind = NicKind(0, "model", 8, CORES_BY_NF)
     fleet, expected = Fleet([kind]), Fleet([kind])
-    for one in (fleet, expected):
-        for nic, ids in ((one.open(kind), "ab"), (one.open(kind), "c")):
+    for changed in (fleet, expected):
+        for nic, ids in ((changed.open(kind), "ab"), (changed.open(kind), "c")):
             for identity in ids:
-                one.place(tenant(identity, "a", together="web"), nic)
+                changed.place(tenant(identity, "a", together="web"), nic)
     after = replace(tenant("a", "a", 0.1, together="web"), owner="us", reserved_until=9.0)
     fleet.change(after)
     expected.put_back(after, expected.remove("a"))
-    for one in (fleet, expected):
-        assert [*one.groups.members("together", "web")] == ["b", "c", "a"]
-        assert [found.id for found in one.nics["nic-1"].tenants] == ["b", "a"]
+    for changed in (fleet, expected):
+        assert [*changed.groups.members("together", "web")] == ["b", "c", "a"]
+        assert [found.id for found in changed.nics["nic-1"].tenants] == ["b", "a"]
     assert (fleet.owned, fleet.reservations) == (expected.owned, expected.reservations) == ({"us": (1, 1)}, {"a": 9.0})
