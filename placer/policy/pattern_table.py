@@ -143,6 +143,8 @@ def _members(counts: Ints) -> Ints:
 
 DROP_STEPS = 20
 """The loosest SLA is rounded up to steps of 1 / DROP_STEPS of throughput, so that tables are seldom built anew."""
+MOST_LEAST = 100_000
+"""Workloads whose least throughput is kept; of so many, there is no table. A service would keep one per arrival."""
 
 
 class LoosestSlas:
@@ -160,6 +162,8 @@ class LoosestSlas:
         else:
             least = tenant.sla.min_kpps or tenant.required_kpps(math.inf)
             self._least[tenant.workload] = min(least, self._least.get(tenant.workload, math.inf))
+            if len(self._least) > MOST_LEAST:
+                del self._least[next(iter(self._least))]
 
     def accepted_drop(self, workload: Workload, solo: float) -> float:
         """The largest drop that an instance of the workload accepts, rounded up, where it runs alone at `solo` kpps."""

@@ -8,6 +8,7 @@ import pytest
 from placer.model.fleet import Fleet
 from placer.model.nic import Nic, Tenant
 from placer.model.sla import Sla
+from placer.policy import pattern_table
 from placer.policy.class_index import ClassIndex
 from placer.policy.class_slots import LowestNumbers
 from placer.policy.pattern_table import PatternTable, TooManyPatterns
@@ -59,6 +60,16 @@ def test_the_loosest_sla_is_rounded_up() -> None:
     drops = {nf: loosest.accepted_drop(Workload(nf, TOY_TRAFFIC), SOLO_KPPS[nf]) for nf in "ab"}
     assert drops == {"a": pytest.approx(0.1), "b": pytest.approx(0.3)}
     assert loosest.accepted_drop(Workload("b", TOY_TRAFFIC), 0.5 * SOLO_KPPS["b"]) == pytest.approx(0.1)
+
+
+def test_the_loosest_slas_of_the_last_workloads_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each arrival has a rate of its own, a service would keep one for each."""
+    monkeypatch.setattr(pattern_table, "MOST_LEAST", 2)
+    loosest = LoosestSlas()
+    for name in "abc":
+        loosest.include(tenant(name, name, Sla(min_kpps=40.0)))
+    kept = [loosest.accepted_drop(tenant(name, name, 0.0).workload, 80.0) for name in "abc"]
+    assert kept == [0.0, 0.5, 0.5]
 
 
 def test_of_an_offered_rate_a_share_is_required_whatever_the_throughput_alone() -> None:
