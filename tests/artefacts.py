@@ -44,7 +44,7 @@ def made_once(name: str, make: Callable[[Path], object], *inputs: Path) -> Path:
 def compiling_once() -> Iterator[None]:
     """Of several workers that need a kernel, one compiles it; the others wait, and read it from the cache of kernels.
 
-    They do not wait for ever: two threads of each worker could wait for one another.
+    They wait at most LONGEST_COMPILATION_S each time, since threads of two workers could wait for one another.
     """
     from numba.core.dispatcher import Dispatcher  # not earlier: it loads numpy
 
